@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plan -> Timeline: replays a step graph until steps repeat.
+#pragma once
+
+#include "sim/engine/timeline.hpp"
+
+namespace scapesim::engine {
+
+/// Who advances the clock. Both drive the same fluid core and give bit-equal timelines.
+enum class Driver { simgrid, standalone };
+
+struct ReplayOptions {
+  Driver driver = Driver::simgrid;
+  int most_steps = 12;  ///< cap on simulated steps when they do not repeat
+};
+
+/// Runs whole steps until the last `period` of them took as long as those before (1e-9 relative).
+/// Only one SimGrid engine can live in a process at a time; calls one after the other are fine.
+Timeline replay(const graph::StepGraph& graph, const ReplayOptions& options = {});
+
+}  // namespace scapesim::engine

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a prediction says: the numbers of `run --json`, typed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "sim/engine/timeline.hpp"
+#include "sim/graph/graph.hpp"
+
+namespace scapesim::result {
+
+struct Breakdown {
+  Seconds compute, optimizer, exposed_communication, copy, host, bubble;  ///< sum to the step
+};
+
+/// All calls of one collective in a step.
+struct Communication {
+  std::string name;
+  std::string collective;
+  int group_size = 1;
+  int count = 0;         ///< calls per step
+  Bytes bytes;           ///< nccl-tests size of one call
+  BytesPerSecond busbw;  ///< mean over the calls; 0 for a group of one
+  Seconds time;          ///< per step, all calls
+  Seconds exposed;       ///< per step, the compute stream waits for it
+};
+
+struct Memory {
+  Bytes parameters, gradients, optimizer, strategy, activations, temporary;
+  Bytes total;    ///< what the framework's allocator reserves on the fullest rank
+  Bytes context;  ///< CUDA and NCCL, outside the allocator
+  Bytes capacity;
+};
+
+struct Warning {
+  std::string code;
+  std::string message;
+};
+
+/// One term of --explain step_time; terms sum to the step.
+struct Term {
+  std::string name;
+  Seconds time;
+  std::string formula;      ///< "M6"
+  std::string calibration;  ///< profile keys
+};
+
+struct Run {
+  std::string scenario;
+  std::string series;
+  std::string hash;
+  std::string calibration;
+  std::string weakest_provenance;
+  std::string version;
+  int gpus = 0;
+  Seconds step_time, step_time_low, step_time_high;
+  double interval_level = 0.9;
+  bool has_interval = false;
+  TokensPerSecond tokens_per_second;
+  double mfu = 0;
+  std::optional<double> efficiency;
+  Breakdown breakdown;
+  std::vector<Communication> communication;
+  std::optional<double> overlap_fraction;  ///< none when nothing is communicated
+  Memory memory;
+  std::optional<Joules> energy;
+  std::optional<Dollars> cost;
+  std::vector<Warning> warnings;
+  std::vector<Term> terms;
+};
+
+/// The plan does not fit: a normal answer.
+struct Infeasible {
+  std::string reason;
+  Bytes need;
+  Bytes have;
+  std::string hint;
+  Memory memory;
+};
+
+using Outcome = std::variant<Run, Infeasible>;
+
+}  // namespace scapesim::result

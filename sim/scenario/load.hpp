@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// TOML -> Spec: scenario files, model and cluster presets, --set overrides, variants.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/spec/spec.hpp"
+
+namespace scapesim::scenario {
+
+/// One key of the scenario file; the table feeds parser, range check and `list keys`.
+struct KeyRecord {
+  std::string_view section;  ///< "training"
+  std::string_view name;     ///< "micro_batch"
+  std::string_view type;  ///< "integer", "number", "bytes", "seconds", "bytes/s", "text", "flag",
+                          ///< "one of ...", "list"
+  std::string range;      ///< "1 to 1e9", the words of an enumeration
+  std::string default_text;  ///< as TOML; empty when required or taken from a preset
+  std::string_view help;
+};
+std::vector<KeyRecord> key_records();
+
+/// A scenario file read, overridden and checked: one Scenario per variant (one without variants).
+/// `set` holds "section.key=TOML value" (bare words are accepted as text); later ones win.
+/// Throws InputError with every problem, each with file:line:column and key.
+std::vector<spec::Scenario> load_scenarios(const std::filesystem::path& file,
+                                           std::span<const std::string> set = {});
+
+/// A cluster preset by name (topologies/<name>.toml) or file, for `collective` and `topology`.
+spec::Cluster load_cluster(const std::string& preset_or_path,
+                           std::span<const std::string> set = {});
+
+/// Same scenario on another number of GPUs. `weak`: global batch grows in proportion. Throws
+/// InputError when a rule is broken (key "--gpus").
+spec::Scenario with_gpus(const spec::Scenario& scenario, int gpus, bool weak);
+
+struct Preset {
+  std::string name;
+  std::string help;
+};
+std::vector<Preset> model_presets();
+std::vector<Preset> cluster_presets();
+std::vector<Preset> shipped_scenarios();
+
+}  // namespace scapesim::scenario

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every choice a scenario offers, with the word users write. One row per enumerator.
+#pragma once
+
+#include "sim/base/named.hpp"
+
+namespace scapesim::spec {
+
+#define SCAPESIM_NAMES(E, ...)                         \
+  inline std::span<const Named<E>> names_of(E*) {      \
+    using enum E;                                      \
+    static constexpr Named<E> kRows[] = {__VA_ARGS__}; \
+    return kRows;                                      \
+  }
+
+/// MLP non-linearity; swiglu and geglu have a gate matrix.
+enum class Activation { gelu, swiglu, geglu, relu2 };
+SCAPESIM_NAMES(Activation, {gelu, "gelu"}, {swiglu, "swiglu"}, {geglu, "geglu"}, {relu2, "relu2"})
+
+enum class Norm { layernorm, rmsnorm };
+SCAPESIM_NAMES(Norm, {layernorm, "layernorm"}, {rmsnorm, "rmsnorm"})
+
+enum class Positions { learned, rope, alibi, none };
+SCAPESIM_NAMES(Positions, {learned, "learned"}, {rope, "rope"}, {alibi, "alibi"}, {none, "none"})
+
+/// Compute precision of the GEMMs.
+enum class Precision { fp32, fp16, bf16, fp8, mxfp8, nvfp4 };
+SCAPESIM_NAMES(Precision, {fp32, "fp32"}, {fp16, "fp16"}, {bf16, "bf16"}, {fp8, "fp8"},
+               {mxfp8, "mxfp8"}, {nvfp4, "nvfp4"})
+
+/// Type in which gradients are accumulated and reduced.
+enum class GradientDtype { fp32, bf16, fp16 };
+SCAPESIM_NAMES(GradientDtype, {fp32, "fp32"}, {bf16, "bf16"}, {fp16, "fp16"})
+
+enum class Optimizer { adams, adamw, sgd, lamb };
+SCAPESIM_NAMES(Optimizer, {adams, "adams"}, {adamw, "adamw"}, {sgd, "sgd"}, {lamb, "lamb"})
+
+/// Activation recomputation; selective is the attention core (Korthikanti 2022).
+enum class Recompute { none, selective, full };
+SCAPESIM_NAMES(Recompute, {none, "none"}, {selective, "selective"}, {full, "full"})
+
+/// Pipeline schedule.
+enum class Schedule { gpipe, one_f_one_b, interleaved, zb_h1, dualpipe };
+SCAPESIM_NAMES(Schedule, {gpipe, "gpipe"}, {one_f_one_b, "1f1b"}, {interleaved, "interleaved"},
+               {zb_h1, "zb_h1"}, {dualpipe, "dualpipe"})
+
+/// How gradients are communicated.
+enum class Method {
+  dense,
+  scape,
+  topk,
+  dgc,
+  demo,
+  qsdp,
+  zeropp,
+  oktopk,
+  onebit_adam,
+  powersgd,
+  local_sgd
+};
+SCAPESIM_NAMES(Method, {dense, "dense"}, {scape, "scape"}, {topk, "topk"}, {dgc, "dgc"},
+               {demo, "demo"}, {qsdp, "qsdp"}, {zeropp, "zeropp"}, {oktopk, "oktopk"},
+               {onebit_adam, "onebit_adam"}, {powersgd, "powersgd"}, {local_sgd, "local_sgd"})
+
+/// Who keeps what; zero1 is Megatron-LM's distributed optimizer.
+enum class Sharding { none, zero1, zero2, zero3, fsdp, hsdp };
+SCAPESIM_NAMES(Sharding, {none, "none"}, {zero1, "zero1"}, {zero2, "zero2"}, {zero3, "zero3"},
+               {fsdp, "fsdp"}, {hsdp, "hsdp"})
+
+/// unfused: the pass counts of the released PyTorch implementations.
+enum class Kernels { fused, unfused };
+SCAPESIM_NAMES(Kernels, {fused, "fused"}, {unfused, "unfused"})
+
+/// owner: each rank makes the mask of its part; global: every rank of all, OR-ed.
+enum class MaskPartition { owner, global };
+SCAPESIM_NAMES(MaskPartition, {owner, "owner"}, {global, "global"})
+
+enum class MaskWait { overlapped, blocking };
+SCAPESIM_NAMES(MaskWait, {overlapped, "overlapped"}, {blocking, "blocking"})
+
+/// packed: 1 bit per element; byte: 1 byte.
+enum class MaskFormat { packed, byte };
+SCAPESIM_NAMES(MaskFormat, {packed, "packed"}, {byte, "byte"})
+
+/// tensor: whole tensors (released code without distributed optimizer); even: N/P each.
+enum class Owners { even, tensor };
+SCAPESIM_NAMES(Owners, {even, "even"}, {tensor, "tensor"})
+
+/// one: momentum rebuilt from one buffer; two: gradient and momentum both reduced.
+enum class PayloadBuffers { one, two };
+SCAPESIM_NAMES(PayloadBuffers, {one, "one"}, {two, "two"})
+
+enum class PayloadDtype { fp32, bf16, fp8 };
+SCAPESIM_NAMES(PayloadDtype, {fp32, "fp32"}, {bf16, "bf16"}, {fp8, "fp8"})
+
+/// Second payload all-reduce of SCAPE with the distributed optimizer.
+enum class SecondPayload { released, none };
+SCAPESIM_NAMES(SecondPayload, {released, "released"}, {none, "none"})
+
+enum class HostLinkKind { c2c, pcie };
+SCAPESIM_NAMES(HostLinkKind, {c2c, "c2c"}, {pcie, "pcie"})
+
+enum class FabricKind { switch_, fat_tree };
+SCAPESIM_NAMES(FabricKind, {switch_, "switch"}, {fat_tree, "fat_tree"})
+
+#undef SCAPESIM_NAMES
+
+}  // namespace scapesim::spec

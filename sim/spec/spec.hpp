@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the user wrote, typed. Plain values; defaults describe the method as published.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "sim/spec/enums.hpp"
+
+namespace scapesim::spec {
+
+/// A decoder-only transformer. Counts are elements, not bytes.
+struct Model {
+  std::string name;
+  int layers = 0;
+  int hidden = 0;
+  int heads = 0;
+  int kv_heads = 0;  ///< = heads without grouped-query attention
+  int head_dim = 0;
+  int ffn = 0;
+  Activation activation = Activation::gelu;
+  Norm norm = Norm::layernorm;
+  Positions positions = Positions::learned;
+  int max_positions = 0;  ///< rows of a learned position table, 0 otherwise
+  int vocab = 0;          ///< rows of the embedding, padding included
+  bool tied_embeddings = true;
+  bool biases = true;
+};
+
+struct Training {
+  std::int64_t global_batch = 0;  ///< sequences per step, whole job
+  std::int64_t micro_batch = 0;   ///< sequences per GPU and micro-batch
+  std::int64_t sequence = 0;      ///< tokens per sequence
+  Precision precision = Precision::bf16;
+  GradientDtype gradient_dtype = GradientDtype::fp32;
+  Optimizer optimizer = Optimizer::adamw;
+  Recompute recompute = Recompute::none;
+  bool overlap_gradients = false;  ///< reduce buckets during the backward pass
+  std::optional<Bytes> bucket;     ///< none: one buffer for all gradients
+};
+
+struct Parallelism {
+  int tp = 1;
+  int pp = 1;
+  int cp = 1;
+  int ep = 1;
+  int virtual_stages = 1;
+  Schedule schedule = Schedule::one_f_one_b;
+  bool sequence_parallel = false;
+};
+
+struct Offload {
+  bool residual = false;
+  bool replica = false;
+};
+
+struct Strategy {
+  Method method = Method::dense;
+  Sharding sharding = Sharding::none;
+  Kernels kernels = Kernels::fused;
+  double density = 1.0;    ///< share of elements sent; 0.01 is "99 % sparsity"
+  int density_warmup = 0;  ///< steps of geometric warm-up from 1 to density
+  int at_step = -1;        ///< step of the warm-up that is simulated; -1: after it
+  MaskPartition mask_partition = MaskPartition::owner;
+  double mask_overlap = 0.0;  ///< global masks: 0 independent, 1 identical on all ranks
+  int mask_delay = 1;         ///< steps between making and using a mask: 0 or 1
+  MaskWait mask_wait = MaskWait::overlapped;
+  MaskFormat mask_format = MaskFormat::packed;
+  Owners owners = Owners::even;
+  PayloadBuffers payload_buffers = PayloadBuffers::one;
+  PayloadDtype payload_dtype = PayloadDtype::fp32;
+  SecondPayload second_payload = SecondPayload::released;
+  Offload offload;
+  std::optional<Bytes>
+      offload_chunk;  ///< staging buffer of the double-buffered offload; none: largest tensor
+};
+
+struct Gpu {
+  std::string name;
+  FlopsPerSecond peak_bf16;      ///< dense
+  FlopsPerSecond peak_fp8;       ///< dense, 0 when the part has none
+  FlopsPerSecond peak_tf32;      ///< dense, used for fp32 GEMMs
+  BytesPerSecond hbm_bandwidth;  ///< data sheet
+  Bytes memory;                  ///< as nvidia-smi reports it
+  int multiprocessors = 0;
+};
+
+struct HostLink {
+  HostLinkKind kind = HostLinkKind::pcie;
+  BytesPerSecond bandwidth;  ///< per direction and GPU, data sheet
+};
+
+struct Fabric {
+  FabricKind kind = FabricKind::switch_;
+  int nodes_per_rack = 0;  ///< fat_tree: nodes under one leaf switch
+  double taper = 1.0;      ///< fat_tree: leaf down-links over up-links, 1 is non-blocking
+  Seconds latency;         ///< end to end between two nodes, once per message
+};
+
+/// A cluster: so many equal nodes on a fabric.
+struct Cluster {
+  std::string name;
+  int nodes = 0;  ///< what the machine has
+  int gpus = 0;   ///< what this job uses
+  int gpus_per_node = 1;
+  int nics_per_node = 1;
+  BytesPerSecond nic_bandwidth;        ///< per NIC and direction
+  BytesPerSecond node_link_bandwidth;  ///< GPU to GPU inside the node (NVLink), per GPU and
+                                       ///< direction; 0 with one GPU
+  Gpu gpu;
+  HostLink host_link;
+  Bytes host_memory;                     ///< per node
+  BytesPerSecond host_memory_bandwidth;  ///< per node
+  Fabric fabric;
+  std::optional<Watts> gpu_power;             ///< board power under load
+  std::optional<DollarsPerSecond> gpu_price;  ///< per GPU
+};
+
+struct Calibration {
+  std::string profile;  ///< id of a shipped profile, or a path as written
+};
+
+/// A whole scenario (one series of it, variants applied).
+struct Scenario {
+  std::string name;
+  std::string series;  ///< variant name, empty without variants
+  std::string hash;    ///< content_hash of the canonical text of all keys
+  Model model;
+  Training training;
+  Parallelism parallelism;
+  Strategy strategy;
+  Cluster cluster;
+  Calibration calibration;
+};
+
+/// Ranks that hold a copy of the same parameters: gpus / (tp pp cp).
+int data_parallel_size(const Scenario& scenario);
+/// Micro-batches per rank and step: global_batch / (dp micro_batch). 1 or more in a valid scenario.
+std::int64_t micro_batches(const Scenario& scenario);
+
+/// Cross-field rules: every violated one as (key, what, hint); empty means the scenario is sound.
+/// Covers: divisibility (batch by dp x micro-batch, heads by kv_heads), GPUs against the cluster,
+/// method against sharding, ranges that depend on other keys, and what this version cannot
+/// simulate.
+struct Violation {
+  std::string key;
+  std::string what;
+  std::string hint;
+};
+std::vector<Violation> violations(const Scenario& scenario);
+
+}  // namespace scapesim::spec
