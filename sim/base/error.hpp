@@ -2,7 +2,7 @@
 // What a user did wrong, all of it at once: every problem with its place, its key and a way out.
 #pragma once
 
-#include <initializer_list>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -32,6 +32,7 @@ struct Problem {
 class InputError : public std::runtime_error {
  public:
   explicit InputError(std::vector<Problem> problems);
+  explicit InputError(Problem problem);
   const std::vector<Problem>& problems() const { return problems_; }
 
  private:
@@ -51,8 +52,13 @@ class Problems {
   std::vector<Problem> list_;
 };
 
-/// `did you mean "X"?` for the nearest of the known words (Damerau-Levenshtein distance at most
-/// a third of the length), else `known: A, B, C` when they are few, else empty.
+/// The nearest of the known words, case ignored: Damerau-Levenshtein distance at most a third of
+/// the longer word's length; the first of equals.
+std::optional<std::string_view> nearest(std::string_view word,
+                                        std::span<const std::string_view> known);
+
+/// `did you mean "X"?` for the nearest of the known words, else `known: A, B, C` when they are
+/// at most twelve, else empty.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace scapesim
