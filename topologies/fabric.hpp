@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network as a graph: GPUs, NICs, switches; directed links with capacity; routes.
+// The network as a tree of switches: GPUs, NICs, node, leaf and spine switches; directed links with
+// capacity; routes. All up-links of a leaf are one trunk: traffic is taken to be spread evenly over
+// them (adaptive routing), so collisions of static routes are not modelled.
 #pragma once
 
 #include <boost/graph/adjacency_list.hpp>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,38 +20,56 @@ namespace scapesim::topology {
 using LinkId = Id<struct LinkTag>;
 using GpuId = Id<struct GpuTag>;
 
-enum class VertexKind { gpu, node_switch, nic, leaf_switch, spine_switch };
+enum class VertexKind : std::uint8_t { gpu, nic, node_switch, leaf_switch, spine_switch };
 
 struct Vertex {
   VertexKind kind = VertexKind::gpu;
-  int ordinal = 0;  ///< within its kind
+  std::uint32_t ordinal = 0;  ///< within its kind
 };
 
-enum class LinkKind { node, nic, fabric };
+/// lane: GPU to its NIC (PCIe or on package), unlimited here; node: GPU to node switch (NVLink);
+/// nic: NIC to leaf; trunk: all up-links of a leaf.
+enum class LinkKind : std::uint8_t { lane, node, nic, trunk };
 
-/// A directed link; a duplex cable is two.
+/// A directed link. A duplex cable is two: up has the even id 2k, down has 2k + 1.
 struct Link {
-  LinkId id;
-  LinkKind kind = LinkKind::fabric;
+  LinkKind kind = LinkKind::lane;
   BytesPerSecond capacity;
 };
 
-using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, Vertex, Link>;
+/// What an edge of the graph carries: the key into Fabric::link().
+struct EdgeLink {
+  LinkId id;
+};
+
+/// Every vertex's first out-edge leads up, except at the root.
+using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, Vertex, EdgeLink>;
 
 /// A fabric built for a number of nodes. Immutable.
 class Fabric {
  public:
-  struct Plan;  // how routes are computed, by generator
-  Fabric(Graph graph, const spec::Cluster& cluster);
+  /// What a generator builds.
+  struct Parts {
+    Graph graph;
+    std::vector<Link> links;
+    std::vector<Graph::vertex_descriptor> gpu_vertices;
+    int gpus_per_node = 1;
+    Seconds latency;
+  };
+  explicit Fabric(Parts parts) : parts_(std::move(parts)) {}
 
-  const Graph& graph() const { return graph_; }
-  int gpus() const { return static_cast<int>(gpu_vertex_.size()); }
-  int links() const { return static_cast<int>(link_.size()); }
-  const Link& link(LinkId id) const { return link_[index(id)]; }
+  const Graph& graph() const { return parts_.graph; }
+  int gpus() const { return static_cast<int>(parts_.gpu_vertices.size()); }
+  int links() const { return static_cast<int>(parts_.links.size()); }
+  const Link& link(LinkId id) const { return parts_.links[index(id)]; }
+  Graph::vertex_descriptor vertex(GpuId gpu) const { return parts_.gpu_vertices[index(gpu)]; }
   /// GPUs of a node are consecutive; GPU i sits in node i / gpus_per_node.
-  int node_of(GpuId gpu) const;
-  /// Links from one GPU to another in order; leaves the source node through the source GPU's NIC
-  /// and enters through the destination's. Deterministic; equal-cost choices spread by destination.
+  int node_of(GpuId gpu) const { return static_cast<int>(gpu.value) / parts_.gpus_per_node; }
+  /// Ordinal of the NIC through which a GPU leaves its node: local GPU i uses NIC i nics / gpus.
+  std::uint32_t nic_of(GpuId gpu) const;
+  /// Appends the links from one GPU to another in order: over the node switch inside a node, else
+  /// up from the source's NIC to the nearest common switch and down to the destination's NIC.
+  void append_path(GpuId from, GpuId to, std::vector<LinkId>& path) const;
   std::vector<LinkId> path(GpuId from, GpuId to) const;
   /// Latency of a message between two GPUs: the fabric's end-to-end latency between nodes, 0
   /// inside.
@@ -57,11 +78,13 @@ class Fabric {
   BytesPerSecond bisection() const;
 
  private:
-  Graph graph_;
-  std::vector<Graph::vertex_descriptor> gpu_vertex_;
-  std::vector<Link> link_;
-  int gpus_per_node_;
-  Seconds latency_;
+  struct Step {
+    Graph::vertex_descriptor to;
+    LinkId up;
+  };
+  Step up(Graph::vertex_descriptor vertex) const;
+
+  Parts parts_;
 };
 
 /// A kind of fabric: one generator file and one row.
