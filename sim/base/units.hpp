@@ -81,29 +81,28 @@ using Watts = Quantity<Dim{.second = -1, .joule = 1}>;
 using DollarsPerSecond = Quantity<Dim{.second = -1, .dollar = 1}>;
 
 namespace literals {
-#define SCAPESIM_LITERAL(suffix, Type, factor)               \
-  constexpr Type operator""_##suffix(long double v) {        \
-    return Type(static_cast<double>(v) * (factor));          \
-  }                                                          \
-  constexpr Type operator""_##suffix(unsigned long long v) { \
-    return Type(static_cast<double>(v) * (factor));          \
+// Small units divide by a whole number: 5_us is the double nearest to 5e-6, 5 * 1e-6 is not.
+#define SCAPESIM_LITERAL(suffix, Type, times)                                                      \
+  constexpr Type operator""_##suffix(long double v) { return Type(static_cast<double>(v) times); } \
+  constexpr Type operator""_##suffix(unsigned long long v) {                                       \
+    return Type(static_cast<double>(v) times);                                                     \
   }
-SCAPESIM_LITERAL(B, Bytes, 1.0)
-SCAPESIM_LITERAL(KB, Bytes, 1e3)
-SCAPESIM_LITERAL(MB, Bytes, 1e6)
-SCAPESIM_LITERAL(GB, Bytes, 1e9)
-SCAPESIM_LITERAL(KiB, Bytes, 1024.0)
-SCAPESIM_LITERAL(MiB, Bytes, 1048576.0)
-SCAPESIM_LITERAL(GiB, Bytes, 1073741824.0)
-SCAPESIM_LITERAL(s, Seconds, 1.0)
-SCAPESIM_LITERAL(ms, Seconds, 1e-3)
-SCAPESIM_LITERAL(us, Seconds, 1e-6)
-SCAPESIM_LITERAL(ns, Seconds, 1e-9)
-SCAPESIM_LITERAL(GBps, BytesPerSecond, 1e9)
-SCAPESIM_LITERAL(TBps, BytesPerSecond, 1e12)
-SCAPESIM_LITERAL(Gbps, BytesPerSecond, 1e9 / 8)  // bits on the wire: the only division by 8
-SCAPESIM_LITERAL(TFLOP, Flops, 1e12)
-SCAPESIM_LITERAL(TFLOPps, FlopsPerSecond, 1e12)
+SCAPESIM_LITERAL(B, Bytes, *1.0)
+SCAPESIM_LITERAL(KB, Bytes, *1e3)
+SCAPESIM_LITERAL(MB, Bytes, *1e6)
+SCAPESIM_LITERAL(GB, Bytes, *1e9)
+SCAPESIM_LITERAL(KiB, Bytes, *1024.0)
+SCAPESIM_LITERAL(MiB, Bytes, *1048576.0)
+SCAPESIM_LITERAL(GiB, Bytes, *1073741824.0)
+SCAPESIM_LITERAL(s, Seconds, *1.0)
+SCAPESIM_LITERAL(ms, Seconds, / 1e3)
+SCAPESIM_LITERAL(us, Seconds, / 1e6)
+SCAPESIM_LITERAL(ns, Seconds, / 1e9)
+SCAPESIM_LITERAL(GBps, BytesPerSecond, *1e9)
+SCAPESIM_LITERAL(TBps, BytesPerSecond, *1e12)
+SCAPESIM_LITERAL(Gbps, BytesPerSecond, *1e9 / 8)  // bits on the wire: the only division by 8
+SCAPESIM_LITERAL(TFLOP, Flops, *1e12)
+SCAPESIM_LITERAL(TFLOPps, FlopsPerSecond, *1e12)
 #undef SCAPESIM_LITERAL
 }  // namespace literals
 
