@@ -28,13 +28,15 @@ inline std::span<const Named<Provenance>> names_of(Provenance*) {
   return kRows;
 }
 
-/// Numbers of one factor err together: a draw moves them by the same quantile.
-enum class Factor { network, latency, gemm, attention, hbm, copy, host, power };
+/// Numbers of one factor err together (model: what the equations leave out): a draw moves them by
+/// the same quantile.
+enum class Factor { network, latency, gemm, attention, hbm, copy, host, power, model };
 inline std::span<const Named<Factor>> names_of(Factor*) {
   using enum Factor;
   static constexpr Named<Factor> kRows[] = {
-      {network, "network"}, {latency, "latency"}, {gemm, "gemm"}, {attention, "attention"},
-      {hbm, "hbm"},         {copy, "copy"},       {host, "host"}, {power, "power"}};
+      {network, "network"},     {latency, "latency"}, {gemm, "gemm"},
+      {attention, "attention"}, {hbm, "hbm"},         {copy, "copy"},
+      {host, "host"},           {power, "power"},     {model, "model"}};
   return kRows;
 }
 
@@ -104,7 +106,7 @@ Profile parse_profile(std::string_view json, const std::string& file);
 Provenance weakest(const Profile& profile);
 
 /// Quantile position of every factor in one draw (standard normal).
-using Draw = std::array<double, 8>;
+using Draw = std::array<double, 9>;
 /// `count` stratified draws of all factors, the same for every call (fixed seed).
 std::vector<Draw> draws(int count);
 /// The profile with every number moved along its range by the draw: value * exp(z sigma), sigma

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every key a profile may hold: the reader, its range checks and the documentation use this table.
+#include "sim/cost/profile.hpp"
+
+namespace scapesim::cost {
+
+std::span<const ProfileKey> number_keys() {
+  static const ProfileKey rows[] = {
+      {"network.efficiency", "share of a NIC's line rate that large messages reach", 0.01, 1, true},
+      {"network.transport_cap_Bps",
+       "what the transport moves per NIC and direction; absent: no cap", 1e6, 1e13, false},
+      {"network.hop_latency_s", "latency per ring step of a bulk collective", 0, 1, true},
+      {"network.scalar_latency_s", "latency per tree step of a message of a few bytes", 0, 1, true},
+      {"gemm.efficiency", "share of peak that a very large GEMM reaches", 0.01, 1, true},
+      {"gemm.scale", "sustained over short-benchmark GEMM rate on this machine", 0.1, 2, true},
+      {"gemm.k_half_B", "bytes of k whose loop costs as much as a tile's prologue and epilogue", 0,
+       1e5, true},
+      {"gemm.tile_m", "rows of the large output tile", 8, 4096, true},
+      {"gemm.tile_n", "columns of the large output tile", 8, 4096, true},
+      {"gemm.small_tile_efficiency", "rate of the half tile over that of the large one", 0.1, 1,
+       true},
+      {"attention.backward_ratio", "FLOP rate of the backward pass over the forward pass", 0.1, 2,
+       true},
+      {"hbm.bandwidth_Bps", "achieved by element-wise kernels, reads and writes together", 1e9,
+       1e14, true},
+      {"hbm.launch_s", "one kernel's launch gap on a busy stream", 0, 1e-3, true},
+      {"copy.h2d_Bps", "large pinned host-to-device copy", 1e8, 1e13, true},
+      {"copy.d2h_Bps", "large pinned device-to-host copy", 1e8, 1e13, true},
+      {"copy.staged_Bps", "tensor-by-tensor copies of the released SCAPE code", 1e8, 1e13, true},
+      {"copy.latency_s", "start of one copy", 0, 1e-2, true},
+      {"host.step_s", "host work and idle GPU per step outside the micro-batches", 0, 10, true},
+      {"host.micro_batch_s", "the same per micro-batch", 0, 10, true},
+      {"memory.context_B", "CUDA and NCCL memory outside the framework's allocator", 0, 1e11, true},
+      {"power.gpu_W", "mean board power while training", 1, 1e5, false},
+      {"model.discrepancy", "what the equations leave out, as a factor on the step; value 1", 1, 1,
+       true},
+  };
+  return rows;
+}
+
+std::span<const ProfileKey> curve_keys() {
+  static const ProfileKey rows[] = {
+      {"attention.forward.d64", "share of dense bf16 peak over sequence, causal counted half", 1e-4,
+       1, true},
+      {"attention.forward.d128", "the same for heads of 128", 1e-4, 1, true},
+      {"attention.forward.d256", "the same for heads of 256", 1e-4, 1, true},
+  };
+  return rows;
+}
+
+}  // namespace scapesim::cost
