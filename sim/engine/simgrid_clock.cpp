@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/engine/simgrid_clock.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <simgrid/kernel/resource/Model.hpp>
+
+#include "sim/base/check.hpp"
+#include "sim/engine/simgrid_engine.hpp"
+
+namespace scapesim::engine {
+
+namespace {
+
+/// Offers the replay's next event to SimGrid and serves it when SimGrid's clock has come there.
+class ReplayModel : public simgrid::kernel::resource::Model {
+ public:
+  ReplayModel(ReplayState& state, double start)
+      : Model("scapesim replay"), state_(state), start_(start) {}
+
+  double next_occurring_event(double now) override {
+    if (state_.done()) return -1;  // SimGrid's word for never
+    return std::max(0.0, event_date() - now);
+  }
+
+  /// The clock is a sum of steps and of earlier simulations: it may stand some units in the last
+  /// place before the date it was asked to go to.
+  void update_actions_state(double now, double /*delta*/) override {
+    const double reached = now + 4e-16 * now;
+    while (!state_.done() && event_date() <= reached) state_.advance();
+  }
+
+ private:
+  double event_date() const { return start_ + state_.next_event().si(); }
+
+  ReplayState& state_;
+  double start_;
+};
+
+}  // namespace
+
+void run_on_simgrid_clock(ReplayState& state) {
+  SimgridEngine engine;
+  engine->add_model(std::make_shared<ReplayModel>(state, simgrid::s4u::Engine::get_clock()));
+  engine->run();
+  SCAPESIM_CHECK(state.done(), "SimGrid stopped at {} s", simgrid::s4u::Engine::get_clock());
+}
+
+}  // namespace scapesim::engine

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ring collectives on a fabric: flows per link, links with equal loads merged into classes, phases.
+// Members of a ring move in lockstep, so a collective is one rate; latency under contention is
+// where that is optimistic (rings drift apart when a hop's latency exceeds a tenth of a chunk).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/graph/graph.hpp"
+#include "topologies/fabric.hpp"
+
+namespace scapesim::plan {
+
+/// How well a machine's transport uses the fabric.
+struct NetworkTerms {
+  double efficiency = 1;               ///< share of the line rate of NICs and trunks reached
+  double node_efficiency = 1;          ///< the same for links inside a node
+  BytesPerSecond transport_cap;        ///< per NIC and direction, all calls together; 0: none
+  std::optional<Seconds> hop_latency;  ///< between nodes, per ring step; none: the fabric's
+  Seconds node_hop_latency;            ///< inside a node, per ring step
+};
+
+/// One call of a collective by the GPUs of groups[group], in ring order.
+struct CollectiveCall {
+  std::string name;
+  graph::CollectiveKind kind = graph::CollectiveKind::all_reduce;
+  Bytes size;  ///< as nccl-tests counts: what a rank holds at most before or after
+  std::size_t group = 0;
+  std::vector<graph::RankClassId> members;
+  NetworkTerms terms;
+};
+
+/// Collectives in the order of the calls, on resources numbered from 0.
+struct NetworkPlan {
+  std::vector<graph::Collective> collectives;
+  std::vector<graph::Resource> resources;
+};
+
+using Group = std::vector<topology::GpuId>;
+
+/// All collectives of a plan together, since they share links. A group is in ring order with the
+/// GPUs of a node side by side; with several NICs per node there is a ring per NIC, of which ring c
+/// leaves the node through NIC c, and each carries its share of the bytes. A group of one has no
+/// phases. Kinds other than all_reduce, reduce_scatter, all_gather and broadcast are refused.
+NetworkPlan plan_collectives(const topology::Fabric& fabric, const std::vector<Group>& groups,
+                             const std::vector<CollectiveCall>& calls);
+
+/// GPUs 0 .. count-1 in order.
+Group consecutive_gpus(int count);
+
+}  // namespace scapesim::plan
