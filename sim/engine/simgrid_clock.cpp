@@ -41,6 +41,7 @@ class ReplayModel : public simgrid::kernel::resource::Model {
 
 void run_on_simgrid_clock(ReplayState& state) {
   SimgridEngine engine;
+  simgrid::s4u::create_empty_zone("cluster")->create_host("driver", 1.0);
   engine->add_model(std::make_shared<ReplayModel>(state, simgrid::s4u::Engine::get_clock()));
   engine->run();
   SCAPESIM_CHECK(state.done(), "SimGrid stopped at {} s", simgrid::s4u::Engine::get_clock());
