@@ -181,11 +181,11 @@ fs::path data_folder() {
     if (!holds_data(chosen)) fail(chosen, "SCAPESIM_DATA", "no folder with calib/profiles in it");
     return chosen;
   }
-  if (holds_data(SCAPESIM_SOURCE_DIR)) return SCAPESIM_SOURCE_DIR;
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   const fs::path installed = program.parent_path().parent_path() / "share" / "scapesim";
   if (holds_data(installed)) return installed;
+  if (holds_data(SCAPESIM_SOURCE_DIR)) return SCAPESIM_SOURCE_DIR;
   fail(installed, {}, "the shipped data is not found",
        "set SCAPESIM_DATA to the folder that holds calib/profiles");
 }

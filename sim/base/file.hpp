@@ -19,8 +19,8 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 /// FNV-1a, 64 bits, as 16 hex digits: names a scenario or a profile in results, not a signature.
 std::string content_hash(std::string_view content);
 
-/// Folder of the shipped data (calib/profiles, topologies, scenarios): $SCAPESIM_DATA, else the
-/// source tree the binary was built from, else the install prefix's share/scapesim.
+/// Folder of the shipped data (calib/profiles, topologies, scenarios): $SCAPESIM_DATA, else
+/// share/scapesim beside an installed program, else the source tree it was built from.
 std::filesystem::path data_folder();
 
 }  // namespace scapesim
