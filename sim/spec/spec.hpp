@@ -151,5 +151,7 @@ struct Violation {
   std::string hint;
 };
 std::vector<Violation> violations(const Scenario& scenario);
+/// The rules of a cluster alone.
+std::vector<Violation> violations(const Cluster& cluster);
 
 }  // namespace scapesim::spec

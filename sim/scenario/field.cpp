@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading single values: types, ranges and the words of their faults.
+#include "sim/scenario/field.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <vector>
+
+#include "sim/base/error.hpp"
+
+namespace scapesim::scenario {
+namespace detail {
+namespace {
+
+std::string_view kind_of(const Value& value) {
+  static constexpr std::array<std::string_view, 5> kKinds = {"a flag", "an integer", "a number",
+                                                             "a text", "a list"};
+  if (const auto* other = std::get_if<OtherValue>(&value)) return other->what;
+  return kKinds[value.index()];
+}
+
+bool is_number(std::string_view text) {
+  double number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return failure == std::errc() && end == text.data() + text.size();
+}
+
+Fault wrong_type(const Value& value, std::string_view needed) {
+  const auto* text = std::get_if<std::string>(&value);
+  const bool in_quotes =
+      text != nullptr && (is_number(*text) || *text == "true" || *text == "false");
+  return {fmt::format("{} is needed, not {}", needed, kind_of(value)),
+          in_quotes ? fmt::format("write {} without quotes", *text) : ""};
+}
+
+}  // namespace
+
+std::string quoted(std::string_view text) { return fmt::format("\"{}\"", text); }
+
+std::string exact(double value, std::string_view unit) { return fmt::format("{}{}", value, unit); }
+
+std::string joined(std::span<const std::string_view> words) {
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string range_text(Range<std::int64_t> range) {
+  return fmt::format("{} to {}", range.lowest, range.highest);
+}
+
+std::string range_text(Range<double> range) {
+  return fmt::format("{:g} to {:g}", range.lowest, range.highest);
+}
+
+Fault outside(std::string_view shown, std::string_view range) {
+  return {fmt::format("{} is out of range", shown), fmt::format("range {}", range)};
+}
+
+Fault unknown_word(std::string_view word, std::span<const std::string_view> known) {
+  return {fmt::format("unknown word \"{}\"", word), did_you_mean(word, known)};
+}
+
+Read<std::int64_t> read_integer(const Value& value, Range<std::int64_t> range) {
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  if (integer == nullptr) return wrong_type(value, "an integer");
+  if (*integer < range.lowest || *integer > range.highest)
+    return outside(std::to_string(*integer), range_text(range));
+  return *integer;
+}
+
+Read<double> read_number(const Value& value, Range<double> range) {
+  double number = 0;
+  if (const auto* integer = std::get_if<std::int64_t>(&value))
+    number = static_cast<double>(*integer);
+  else if (const auto* real = std::get_if<double>(&value))
+    number = *real;
+  else
+    return wrong_type(value, "a number");
+  if (!std::isfinite(number)) return Fault{fmt::format("{} is no finite number", number), ""};
+  if (number < range.lowest || number > range.highest)
+    return outside(fmt::format("{}", number), range_text(range));
+  return number;
+}
+
+Read<bool> read_flag(const Value& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  return wrong_type(value, "true or false");
+}
+
+Read<std::string> read_text(const Value& value) {
+  constexpr std::size_t kLongest = 1000;
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr) return wrong_type(value, "a text in quotes");
+  if (text->empty()) return Fault{"empty", ""};
+  if (text->size() > kLongest) return Fault{fmt::format("longer than {} bytes", kLongest), ""};
+  for (const char c : *text)
+    if (static_cast<unsigned char>(c) < 0x20) return Fault{"holds a control character", ""};
+  return *text;
+}
+
+Read<std::string> read_quantity_text(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
+  if (const auto* real = std::get_if<double>(&value)) return fmt::format("{}", *real);
+  return wrong_type(value, "a text with a number and a unit");
+}
+
+}  // namespace detail
+
+Field offload_list() {
+  static constexpr std::array<std::string_view, 2> kParts = {"residual", "replica"};
+  const auto read = [](const Value& value) -> detail::Read<spec::Offload> {
+    std::vector<std::string> words;
+    if (const auto* list = std::get_if<std::vector<std::string>>(&value))
+      words = *list;
+    else if (const auto* word = std::get_if<std::string>(&value))
+      words = {*word};
+    else
+      return detail::wrong_type(value, "a list of texts");
+    spec::Offload offload;
+    for (const std::string& word : words) {
+      if (word != kParts[0] && word != kParts[1]) return detail::unknown_word(word, kParts);
+      (word == kParts[0] ? offload.residual : offload.replica) = true;
+    }
+    return offload;
+  };
+  const auto text = [](spec::Offload offload) {
+    std::vector<std::string> words;
+    if (offload.residual) words.push_back(detail::quoted(kParts[0]));
+    if (offload.replica) words.push_back(detail::quoted(kParts[1]));
+    return fmt::format("[{}]", fmt::join(words, ", "));
+  };
+  return detail::field(
+      "list", detail::joined(kParts), [](auto& s) -> auto& { return s.strategy.offload; }, read,
+      text);
+}
+
+Field hourly_price() {
+  constexpr double kSecondsPerHour = 3600;
+  constexpr double kHighest = 1e6;
+  constexpr std::string_view kUnit = "USD/h";
+  using Price = std::optional<DollarsPerSecond>;
+  const std::string range = fmt::format("0USD/h to {}USD/h, or none", kHighest);
+  const auto read = [=](const Value& value) -> detail::Read<Price> {
+    const detail::Read<std::string> text = detail::read_quantity_text(value);
+    if (const Fault* fault = std::get_if<Fault>(&text)) return *fault;
+    std::string_view word = std::get<std::string>(text);
+    if (word == "none") return Price();
+    if (detail::is_number(word))
+      return Fault{"unit missing", fmt::format("write \"{}{}\"", word, kUnit)};
+    if (!word.ends_with(kUnit)) return Fault{"a price is needed", "such as \"2.5USD/h\""};
+    word.remove_suffix(kUnit.size());
+    while (word.ends_with(' ')) word.remove_suffix(1);
+    if (!detail::is_number(word)) return Fault{"a price is needed", "such as \"2.5USD/h\""};
+    const double hourly = std::stod(std::string(word));
+    if (!(hourly >= 0 && hourly <= kHighest))
+      return detail::outside(std::get<std::string>(text), range);
+    return Price(DollarsPerSecond(hourly / kSecondsPerHour));
+  };
+  const auto text = [](const Price& price) {
+    return detail::quoted(price ? detail::exact(price->si() * kSecondsPerHour, kUnit) : "none");
+  };
+  return detail::field(
+      "dollars per hour", range, [](auto& s) -> auto& { return s.cluster.gpu_price; }, read, text);
+}
+
+}  // namespace scapesim::scenario

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// The key table: section, name, type with range and place in the Spec, default, help.
+#include "sim/scenario/keys.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "sim/scenario/load.hpp"
+
+// Accessor of a member of the Spec, for reading and writing.
+#define AT(member) \
+  [](auto& s) -> auto& { return s.member; }
+
+namespace scapesim::scenario {
+namespace {
+
+using namespace literals;
+
+constexpr Default kFromSpec{};
+constexpr Default required(std::string_view example) { return {Default::Kind::required, example}; }
+constexpr Default derived(std::string_view from) { return {Default::Kind::derived, from}; }
+constexpr Default kLater{Default::Kind::later, {}};
+
+constexpr Range<std::int64_t> kSize{1, 1'000'000};  // keeps every product of counts in 64 bits
+constexpr Range<std::int64_t> kBatch{1, 1'000'000'000};
+constexpr Range<std::int64_t> kDegree{1, 1'000'000};
+constexpr Range<BytesPerSecond> kBandwidth{BytesPerSecond(1e3), 1000_TBps};
+constexpr Range<BytesPerSecond> kBandwidthOrNone{BytesPerSecond(0), 1000_TBps};
+constexpr Range<FlopsPerSecond> kRate{FlopsPerSecond(1e9), 1e6_TFLOPps};
+constexpr Range<FlopsPerSecond> kRateOrNone{FlopsPerSecond(0), 1e6_TFLOPps};
+constexpr Range<Bytes> kCapacity{0_B, 1e6_GB};
+constexpr Range<Bytes> kBuffer{1_KB, 1e6_GB};
+
+std::vector<Key> general_keys() {
+  Field description = text(AT(name));
+  description.store = [](spec::Scenario&, const Value& value) -> std::optional<Fault> {
+    const auto read = detail::read_text(value);
+    if (const Fault* fault = std::get_if<Fault>(&read)) return *fault;
+    return std::nullopt;
+  };
+  description.text = nullptr;
+  return {{"", "name", preset(AT(name)), derived("the file's name"), "name in results"},
+          {"", "description", description, derived("none"), "one line for people"}};
+}
+
+std::vector<Key> model_keys() {
+  const Field later{"text", "", nullptr, nullptr};
+  return {
+      {"model", "preset", preset(AT(model.name)), derived("none: the other keys of [model]"),
+       "a model of scenarios/models, or the path of such a file"},
+      {"model", "layers", integer(AT(model.layers), {1, 10'000}), required("24"),
+       "transformer layers"},
+      {"model", "hidden", integer(AT(model.hidden), {1, 200'000}), required("1024"),
+       "width of the residual stream"},
+      {"model", "heads", integer(AT(model.heads), {1, 4096}), required("16"),
+       "attention (query) heads"},
+      {"model", "kv_heads", integer(AT(model.kv_heads), {1, 4096}), derived("heads"),
+       "key and value heads; fewer than heads is grouped-query attention"},
+      {"model", "head_dim", integer(AT(model.head_dim), {1, 4096}), derived("hidden / heads"),
+       "width of a head"},
+      {"model", "ffn", integer(AT(model.ffn), {1, 2'000'000}), required("4096"),
+       "inner width of the MLP, per gate"},
+      {"model", "activation", choice(AT(model.activation)), kFromSpec,
+       "MLP non-linearity; swiglu and geglu have a gate matrix"},
+      {"model", "norm", choice(AT(model.norm)), kFromSpec, "normalisation layers"},
+      {"model", "positions", choice(AT(model.positions)), kFromSpec, "position encoding"},
+      {"model", "max_positions", integer(AT(model.max_positions), {0, 100'000'000}),
+       derived("sequence with learned positions, else 0"), "rows of a learned position table"},
+      {"model", "vocab", integer(AT(model.vocab), {1, 100'000'000}), required("32000"),
+       "rows of the embedding, padding included"},
+      {"model", "tied_embeddings", flag(AT(model.tied_embeddings)), kFromSpec,
+       "the output layer shares the embedding's matrix"},
+      {"model", "biases", flag(AT(model.biases)), kFromSpec, "linear layers have a bias"},
+      {"model", "huggingface", later, kLater, "path of a Hugging Face config.json"},
+      {"model", "experts", later, kLater, "experts of a mixture-of-experts layer"},
+      {"model", "experts_per_token", later, kLater, "experts a token visits"},
+      {"model", "shared_experts", later, kLater, "experts every token visits"},
+      {"model", "expert_ffn", later, kLater, "inner width of an expert"},
+      {"model", "dense_layers", later, kLater, "leading layers without experts"},
+  };
+}
+
+std::vector<Key> training_keys() {
+  return {
+      {"training", "global_batch", integer(AT(training.global_batch), kBatch), required("1024"),
+       "sequences per step of the whole job"},
+      {"training", "micro_batch", integer(AT(training.micro_batch), kSize), required("8"),
+       "sequences per GPU and micro-batch"},
+      {"training", "sequence", integer(AT(training.sequence), {1, 100'000'000}), required("2048"),
+       "tokens per sequence; a model preset brings its own"},
+      {"training", "precision", choice(AT(training.precision)), kFromSpec,
+       "compute precision of the matrix products"},
+      {"training", "gradient_dtype", choice(AT(training.gradient_dtype)), kFromSpec,
+       "type in which gradients are accumulated and reduced"},
+      {"training", "optimizer", choice(AT(training.optimizer)), kFromSpec, "optimizer"},
+      {"training", "recompute", choice(AT(training.recompute)), kFromSpec,
+       "activations computed again in the backward pass"},
+      {"training", "overlap_gradients", flag(AT(training.overlap_gradients)), kFromSpec,
+       "reduce gradient buckets during the backward pass; dense only"},
+      {"training", "bucket", optional_quantity<Bytes>(AT(training.bucket), kBuffer), kFromSpec,
+       "size of a gradient bucket; none is one buffer for all gradients"},
+  };
+}
+
+std::vector<Key> parallelism_keys() {
+  return {
+      {"parallelism", "tp", integer(AT(parallelism.tp), kDegree), kFromSpec, "tensor parallel"},
+      {"parallelism", "pp", integer(AT(parallelism.pp), kDegree), kFromSpec, "pipeline parallel"},
+      {"parallelism", "cp", integer(AT(parallelism.cp), kDegree), kFromSpec, "context parallel"},
+      {"parallelism", "ep", integer(AT(parallelism.ep), kDegree), kFromSpec, "expert parallel"},
+      {"parallelism", "virtual_stages", integer(AT(parallelism.virtual_stages), {1, 10'000}),
+       kFromSpec, "model chunks per pipeline stage"},
+      {"parallelism", "schedule", choice(AT(parallelism.schedule)), kFromSpec, "pipeline schedule"},
+      {"parallelism", "sequence_parallel", flag(AT(parallelism.sequence_parallel)), kFromSpec,
+       "norms and dropout split along the sequence inside a tensor-parallel group"},
+  };
+}
+
+std::vector<Key> strategy_keys() {
+  return {
+      {"strategy", "method", choice(AT(strategy.method)), kFromSpec,
+       "how gradients are communicated"},
+      {"strategy", "sharding", choice(AT(strategy.sharding)), kFromSpec,
+       "who keeps what; zero1 is Megatron-LM's distributed optimizer"},
+      {"strategy", "kernels", choice(AT(strategy.kernels)), kFromSpec,
+       "unfused: the passes of the released implementation"},
+      {"strategy", "density", number(AT(strategy.density), {1e-6, 1}), kFromSpec,
+       "share of elements sent; 0.01 is 99 % sparsity"},
+      {"strategy", "density_warmup", integer(AT(strategy.density_warmup), {0, 1'000'000'000}),
+       kFromSpec, "steps in which the density falls from 1 to its value"},
+      {"strategy", "at_step", integer(AT(strategy.at_step), {-1, 1'000'000'000}), kFromSpec,
+       "step of the warm-up to simulate; -1 is after it"},
+      {"strategy", "mask_partition", choice(AT(strategy.mask_partition)), kFromSpec,
+       "owner: each rank makes the mask of its part; global: all of it, OR-ed over ranks"},
+      {"strategy", "mask_overlap", number(AT(strategy.mask_overlap), {0, 1}), kFromSpec,
+       "global masks: 0 independent, 1 identical on all ranks"},
+      {"strategy", "mask_delay", integer(AT(strategy.mask_delay), {0, 1}), kFromSpec,
+       "steps between making a mask and using it"},
+      {"strategy", "mask_wait", choice(AT(strategy.mask_wait)), kFromSpec,
+       "blocking: the forward pass waits for the mask exchange"},
+      {"strategy", "mask_format", choice(AT(strategy.mask_format)), kFromSpec,
+       "packed: 1 bit per element; byte: 1 byte"},
+      {"strategy", "owners", choice(AT(strategy.owners)), kFromSpec,
+       "parts of the mask: whole tensors or even shares; with zero1 always the shards"},
+      {"strategy", "payload_buffers", choice(AT(strategy.payload_buffers)), kFromSpec,
+       "two: gradient and momentum are reduced apart"},
+      {"strategy", "payload_dtype", choice(AT(strategy.payload_dtype)), kFromSpec,
+       "type of the values sent"},
+      {"strategy", "second_payload", choice(AT(strategy.second_payload)), kFromSpec,
+       "zero1: all-reduce of updated weights, as released or left out"},
+      {"strategy", "offload", offload_list(), kFromSpec, "state kept in host memory"},
+      {"strategy", "offload_chunk", optional_quantity<Bytes>(AT(strategy.offload_chunk), kBuffer),
+       kFromSpec, "staging buffer of the offload; none is the largest tensor"},
+  };
+}
+
+std::vector<Key> cluster_keys() {
+  return {
+      {"cluster", "preset", preset(AT(cluster.name)), derived("none: the other keys of [cluster]"),
+       "a cluster of topologies, or the path of such a file"},
+      {"cluster", "gpus", integer(AT(cluster.gpus), kSize), required("64"), "GPUs of this job"},
+      {"cluster", "nodes", integer(AT(cluster.nodes), kSize), required("600"),
+       "nodes of the machine"},
+      {"cluster", "gpus_per_node", integer(AT(cluster.gpus_per_node), {1, 1024}), kFromSpec,
+       "GPUs of a node"},
+      {"cluster", "nics_per_node", integer(AT(cluster.nics_per_node), {1, 1024}), kFromSpec,
+       "network adapters of a node"},
+      {"cluster", "nic_bandwidth", quantity(AT(cluster.nic_bandwidth), kBandwidth),
+       required("\"400Gbps\""), "per adapter and direction"},
+      {"cluster", "node_link_bandwidth",
+       quantity(AT(cluster.node_link_bandwidth), kBandwidthOrNone), kFromSpec,
+       "GPU to GPU inside a node, per GPU and direction"},
+      {"cluster", "fabric", choice(AT(cluster.fabric.kind)), kFromSpec, "shape of the network"},
+      {"cluster", "nodes_per_rack", integer(AT(cluster.fabric.nodes_per_rack), {0, 1'000'000}),
+       kFromSpec, "fat_tree: nodes under one leaf switch"},
+      {"cluster", "taper", number(AT(cluster.fabric.taper), {1, 1000}), kFromSpec,
+       "fat_tree: down-links over up-links of a leaf switch, 1 is non-blocking"},
+      {"cluster", "latency", quantity(AT(cluster.fabric.latency), Range<Seconds>{0_s, 10_s}),
+       required("\"5us\""), "end to end between two nodes, once per message"},
+      {"cluster", "gpu", text(AT(cluster.gpu.name)), derived("none"), "name of the GPU"},
+      {"cluster", "gpu_peak_bf16", quantity(AT(cluster.gpu.peak_bf16), kRate),
+       required("\"989.4TFLOP/s\""), "dense bf16 and fp16 peak"},
+      {"cluster", "gpu_peak_fp8", quantity(AT(cluster.gpu.peak_fp8), kRateOrNone), kFromSpec,
+       "dense fp8 peak, 0 without"},
+      {"cluster", "gpu_peak_tf32", quantity(AT(cluster.gpu.peak_tf32), kRateOrNone), kFromSpec,
+       "dense tf32 peak, for fp32 matrix products"},
+      {"cluster", "hbm_bandwidth", quantity(AT(cluster.gpu.hbm_bandwidth), kBandwidth),
+       required("\"4.0TB/s\""), "GPU memory, data sheet"},
+      {"cluster", "gpu_memory", quantity(AT(cluster.gpu.memory), kBuffer), required("\"96GiB\""),
+       "GPU memory as nvidia-smi reports it"},
+      {"cluster", "multiprocessors", integer(AT(cluster.gpu.multiprocessors), {1, 100'000}),
+       required("132"), "streaming multiprocessors of the GPU"},
+      {"cluster", "host_link", choice(AT(cluster.host_link.kind)), kFromSpec,
+       "link between GPU and host"},
+      {"cluster", "host_link_bandwidth",
+       quantity(AT(cluster.host_link.bandwidth), kBandwidthOrNone), kFromSpec,
+       "per GPU and direction, data sheet"},
+      {"cluster", "host_memory", quantity(AT(cluster.host_memory), kCapacity), kFromSpec,
+       "per node"},
+      {"cluster", "host_memory_bandwidth",
+       quantity(AT(cluster.host_memory_bandwidth), kBandwidthOrNone), kFromSpec, "per node"},
+      {"cluster", "gpu_power",
+       optional_quantity<Watts>(AT(cluster.gpu_power), Range<Watts>{Watts(0), Watts(1e6)}),
+       kFromSpec, "board power under load"},
+      {"cluster", "gpu_price", hourly_price(), kFromSpec, "per GPU"},
+  };
+}
+
+std::vector<Key> calibration_keys() {
+  return {{"calibration", "profile", text(AT(calibration.profile)),
+           required("\"gh200-vista-sockets\""),
+           "a profile of calib/profiles, or the path of such a file"}};
+}
+
+std::vector<Key> all_keys() {
+  std::vector<Key> all;
+  for (const auto& part : {general_keys(), model_keys(), training_keys(), parallelism_keys(),
+                           strategy_keys(), cluster_keys(), calibration_keys()})
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+std::string default_text(const Key& key) {
+  switch (key.fallback.kind) {
+    case Default::Kind::spec:
+      return key.field.text(spec::Scenario{});
+    case Default::Kind::derived:
+      return std::string(key.fallback.text);
+    case Default::Kind::required:
+    case Default::Kind::later:
+      return {};
+  }
+  throw InternalError("kind of default");
+}
+
+}  // namespace
+
+const std::vector<Key>& keys() {
+  static const std::vector<Key> table = all_keys();
+  return table;
+}
+
+std::optional<std::size_t> find_key(std::string_view section, std::string_view name) {
+  const std::vector<Key>& table = keys();
+  for (std::size_t i = 0; i < table.size(); ++i)
+    if (table[i].section == section && table[i].name == name) return i;
+  return std::nullopt;
+}
+
+std::vector<std::string_view> section_names() {
+  std::vector<std::string_view> names;
+  for (const Key& key : keys())
+    if (!key.section.empty() && std::ranges::find(names, key.section) == names.end())
+      names.push_back(key.section);
+  return names;
+}
+
+std::vector<std::string_view> names_in_section(std::string_view section) {
+  std::vector<std::string_view> names;
+  for (const Key& key : keys())
+    if (key.section == section) names.push_back(key.name);
+  return names;
+}
+
+std::vector<KeyRecord> key_records() {
+  std::vector<KeyRecord> records;
+  for (const Key& key : keys())
+    if (key.fallback.kind != Default::Kind::later)
+      records.push_back({.section = key.section,
+                         .name = key.name,
+                         .type = key.field.type,
+                         .range = key.field.range,
+                         .default_text = default_text(key),
+                         .help = key.help});
+  return records;
+}
+
+}  // namespace scapesim::scenario

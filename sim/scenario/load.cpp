@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entries of the layer: files, variants and overrides become layers of settings.
+#include "sim/scenario/load.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "sim/scenario/keys.hpp"
+#include "sim/scenario/resolve.hpp"
+
+namespace scapesim::scenario {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<Setting> parse_sets(std::span<const std::string> texts, Problems& problems) {
+  std::vector<Setting> settings;
+  int ordinal = 0;
+  for (const std::string& text : texts)
+    if (auto setting = parse_set(text, ++ordinal, problems))
+      settings.push_back(std::move(*setting));
+  return settings;
+}
+
+void raise_distinct(const Problems& problems) {
+  const auto same = [](const Problem& a, const Problem& b) {
+    return a.place.file == b.place.file && a.place.line == b.place.line &&
+           a.place.column == b.place.column && a.key == b.key && a.what == b.what;
+  };
+  Problems distinct;
+  for (const Problem& problem : problems.list())
+    if (std::ranges::none_of(distinct.list(),
+                             [&](const Problem& other) { return same(problem, other); }))
+      distinct.add(problem.place, problem.key, problem.what, problem.hint);
+  distinct.raise();
+}
+
+// Tells unknown tables once and forgets what is in them.
+void drop_unknown_sections(Document& document, Problems& problems) {
+  const std::vector<std::string_view> known = section_names();
+  const auto is_unknown = [&](std::string_view name) {
+    return !name.empty() && std::ranges::find(known, name) == known.end();
+  };
+  for (const Section& section : document.sections)
+    if (is_unknown(section.name))
+      problems.add(section.place, section.name, "unknown section",
+                   did_you_mean(section.name, known));
+  std::erase_if(document.settings,
+                [&](const Setting& setting) { return is_unknown(setting.section); });
+}
+
+/// Keys that only some methods take.
+struct Applies {
+  std::string_view section;
+  std::string_view name;
+  bool dense;  ///< to dense, else to the others
+};
+constexpr Applies kApplies[] = {{"strategy", "density", false},
+                                {"training", "overlap_gradients", true}};
+
+// --set over the rest. Among several series it leaves those as they are whose method has no use
+// for the key: --set strategy.density=0.1 speaks to the sparse ones.
+Chosen overridden(const Chosen& below, std::span<const Setting> overrides, bool several_series,
+                  Problems& problems) {
+  Chosen chosen = below;
+  choose(overrides, chosen, problems);
+  if (!several_series) return chosen;
+  const Setting* method = at(chosen, "strategy", "method");
+  const bool dense = method == nullptr || method->value == Value(std::string("dense"));
+  for (const Applies& key : kApplies) {
+    const Setting*& setting = at(chosen, key.section, key.name);
+    if (setting != nullptr && !setting->given.empty() && key.dense != dense)
+      setting = below[find_key(key.section, key.name).value()];
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::vector<spec::Scenario> load_scenarios(const fs::path& file, std::span<const std::string> set) {
+  Problems problems;
+  Document document = read_document(file, "scenario", problems);
+  drop_unknown_sections(document, problems);
+  const std::vector<Setting> overrides = parse_sets(set, problems);
+  PresetFiles presets(file.parent_path());
+  const Context context{file.string(), document.sections, presets, problems};
+  const bool several_series = document.variants.size() > 1;
+  if (document.variants.empty()) document.variants.emplace_back();
+  std::vector<spec::Scenario> scenarios;
+  for (const Variant& variant : document.variants) {
+    Chosen chosen(keys().size());
+    choose(document.settings, chosen, problems);
+    choose(variant.set, chosen, problems);
+    scenarios.push_back(resolve(overridden(chosen, overrides, several_series, problems), context));
+    scenarios.back().series = variant.name;
+  }
+  raise_distinct(problems);
+  return scenarios;
+}
+
+spec::Cluster load_cluster(const std::string& preset_or_path, std::span<const std::string> set) {
+  Problems problems;
+  const Setting preset{.section = "cluster",
+                       .name = "preset",
+                       .value = preset_or_path,
+                       .key_place = {},
+                       .place = {},
+                       .given = {}};
+  const std::vector<Setting> overrides = parse_sets(set, problems);
+  for (const Setting& setting : overrides)
+    if (setting.section != "cluster")
+      add_fault(setting, setting.key_place,
+                {"no key of a cluster", "such as cluster.nic_bandwidth"}, problems);
+  PresetFiles presets(fs::path{});
+  Chosen chosen(keys().size());
+  choose({&preset, 1}, chosen, problems);
+  choose(overrides, chosen, problems);
+  spec::Cluster cluster = resolve_cluster(chosen, {"", {}, presets, problems});
+  raise_distinct(problems);
+  return cluster;
+}
+
+spec::Scenario with_gpus(const spec::Scenario& scenario, int gpus, bool weak) {
+  Problems problems;
+  const auto add = [&](std::string what, std::string hint) {
+    problems.add({}, "--gpus", std::move(what), std::move(hint));
+  };
+  if (gpus < 1) add(fmt::format("{} is out of range", gpus), "1 or more");
+  problems.raise();
+  spec::Scenario scaled = scenario;
+  scaled.cluster.gpus = gpus;
+  if (weak) {
+    const std::int64_t grown = scenario.training.global_batch * gpus;
+    if (grown % scenario.cluster.gpus != 0)
+      add(fmt::format("a global batch of {} on {} GPUs does not grow to {} GPUs in whole sequences",
+                      scenario.training.global_batch, scenario.cluster.gpus, gpus),
+          "");
+    scaled.training.global_batch = grown / scenario.cluster.gpus;
+  }
+  problems.raise();
+  for (const spec::Violation& violation : spec::violations(scaled))
+    add(fmt::format("{} GPUs: {}: {}", gpus, violation.key, violation.what), violation.hint);
+  problems.raise();
+  scaled.hash = hash_of(scaled);
+  return scaled;
+}
+
+}  // namespace scapesim::scenario

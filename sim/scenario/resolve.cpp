@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// The key table at work: choosing, storing, deriving, checking.
+#include "sim/scenario/resolve.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <optional>
+
+#include "sim/base/file.hpp"
+#include "sim/scenario/keys.hpp"
+
+namespace scapesim::scenario {
+namespace {
+
+Fault unknown_key(const Setting& setting) {
+  const std::vector<std::string_view> sections = section_names();
+  if (!setting.section.empty() && std::ranges::find(sections, setting.section) == sections.end())
+    return {"unknown section", did_you_mean(setting.section, sections)};
+  const std::vector<std::string_view> names = names_in_section(setting.section);
+  std::string hint = did_you_mean(setting.name, names);
+  for (const Key& key : keys())
+    if (hint.find("did you mean") == std::string::npos && key.name == setting.name)
+      hint = fmt::format("did you mean \"{}\"?", key_text(key.section, key.name));
+  return {"unknown key", hint};
+}
+
+// Settings of the preset where the scenario says nothing. True when it is there or not asked for.
+bool choose_preset(std::string_view section, Chosen& chosen, const Context& context) {
+  const Setting* name = at(chosen, section, "preset");
+  if (name == nullptr) return true;
+  const Document* document = context.presets.find(*name, context.problems);
+  if (document == nullptr) return false;
+  Chosen below(keys().size());
+  choose(document->settings, below, context.problems);
+  for (std::size_t i = 0; i < below.size(); ++i)
+    if (chosen[i] == nullptr && !keys()[i].section.empty()) chosen[i] = below[i];
+  return true;
+}
+
+Place place_of_section(std::string_view section, const Context& context) {
+  for (const Section& known : context.sections)
+    if (known.name == section) return known.place;
+  return {.file = context.file};
+}
+
+void add_missing(const Key& key, const Context& context) {
+  context.problems.add(
+      place_of_section(key.section, context), key_text(key.section, key.name), "missing",
+      fmt::format("[{}] needs it, such as {} = {}", key.section, key.name, key.fallback.text));
+}
+
+// Without a preset a section has to describe the thing itself. One problem, however much is
+// missing.
+bool described(std::string_view section, Chosen& chosen, const Context& context) {
+  if (at(chosen, section, "preset") != nullptr) return true;
+  std::vector<std::string_view> missing;
+  bool all = true;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const Key& key = keys()[i];
+    if (key.section != section || key.fallback.kind != Default::Kind::required) continue;
+    if (key.name == "gpus") continue;  // of the job, no preset brings it
+    if (chosen[i] == nullptr)
+      missing.push_back(key.name);
+    else
+      all = false;
+  }
+  if (missing.empty()) return true;
+  context.problems.add(
+      place_of_section(section, context), key_text(section, "preset"),
+      all ? "missing" : fmt::format("missing, and so are {}", fmt::join(missing, ", ")),
+      fmt::format("such as [{}] preset = {}", section,
+                  section == "model" ? "\"llama-1.8b\"" : "\"vista\""));
+  return false;
+}
+
+/// Which parts are there to be complete: a preset that is not found would have brought its keys.
+struct Present {
+  bool model = false;
+  bool cluster = false;
+  bool job = false;  ///< what a machine runs, beside the machine itself
+};
+
+bool must_be_given(const Key& key, Present present) {
+  if (key.fallback.kind != Default::Kind::required) return false;
+  if (key.section == "cluster") return present.cluster && (present.job || key.name != "gpus");
+  return present.job && (present.model || (key.section != "model" && key.name != "sequence"));
+}
+
+// Values into the Spec; false when one is wrong or a required one is missing.
+bool store(const Chosen& chosen, Present present, spec::Scenario& scenario,
+           const Context& context) {
+  bool sound = true;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const Key& key = keys()[i];
+    if (chosen[i] != nullptr) {
+      if (auto fault = key.field.store(scenario, chosen[i]->value)) {
+        add_fault(*chosen[i], chosen[i]->place, std::move(*fault), context.problems);
+        sound = false;
+      }
+    } else if (must_be_given(key, present)) {
+      add_missing(key, context);
+      sound = false;
+    }
+  }
+  return sound;
+}
+
+// Values that follow from others when they are not given.
+bool derive(Chosen& chosen, spec::Scenario& scenario, const Context& context) {
+  spec::Model& model = scenario.model;
+  if (at(chosen, "model", "kv_heads") == nullptr) model.kv_heads = model.heads;
+  if (at(chosen, "model", "max_positions") == nullptr)
+    model.max_positions = model.positions == spec::Positions::learned
+                              ? static_cast<int>(scenario.training.sequence)
+                              : 0;
+  if (at(chosen, "model", "head_dim") != nullptr) return true;
+  model.head_dim = model.hidden / model.heads;
+  if (model.hidden % model.heads == 0) return true;
+  const Setting* heads = at(chosen, "model", "heads");
+  add_fault(*heads, heads->place,
+            {fmt::format("{} heads do not divide hidden = {}", model.heads, model.hidden),
+             "choose another or set model.head_dim"},
+            context.problems);
+  return false;
+}
+
+std::string stem(const std::string& path) { return std::filesystem::path(path).stem().string(); }
+
+std::string preset_name(Chosen& chosen, std::string_view section) {
+  const Setting* preset = at(chosen, section, "preset");
+  const auto* name = preset == nullptr ? nullptr : std::get_if<std::string>(&preset->value);
+  if (name == nullptr) return "custom";
+  return name->ends_with(".toml") ? stem(*name) : *name;
+}
+
+void add_violations(const std::vector<spec::Violation>& violations, Chosen& chosen,
+                    const Context& context) {
+  for (const spec::Violation& violation : violations) {
+    const std::size_t dot = violation.key.find('.');
+    const std::string_view section = std::string_view(violation.key).substr(0, dot);
+    const std::string_view name = std::string_view(violation.key).substr(dot + 1);
+    if (const Setting* setting = at(chosen, section, name); setting != nullptr)
+      add_fault(*setting, setting->place, {violation.what, violation.hint}, context.problems);
+    else
+      context.problems.add(place_of_section(section, context), violation.key, violation.what,
+                           violation.hint);
+  }
+}
+
+}  // namespace
+
+const Setting*& at(Chosen& chosen, std::string_view section, std::string_view name) {
+  return chosen[find_key(section, name).value()];
+}
+
+void add_fault(const Setting& setting, const Place& place, Fault fault, Problems& problems) {
+  std::string what = setting.given.empty() ? std::move(fault.what)
+                                           : fmt::format("{} [{}]", fault.what, setting.given);
+  problems.add(place, key_text(setting.section, setting.name), std::move(what),
+               std::move(fault.hint));
+}
+
+void choose(std::span<const Setting> layer, Chosen& chosen, Problems& problems) {
+  for (const Setting& setting : layer) {
+    const std::optional<std::size_t> row = find_key(setting.section, setting.name);
+    if (!row)
+      add_fault(setting, setting.key_place, unknown_key(setting), problems);
+    else if (keys()[*row].fallback.kind == Default::Kind::later)
+      add_fault(setting, setting.key_place,
+                {fmt::format("not supported in this version: {}", keys()[*row].help), ""},
+                problems);
+    else
+      chosen[*row] = &setting;
+  }
+}
+
+std::string hash_of(const spec::Scenario& scenario) {
+  std::string canonical;
+  for (const Key& key : keys())
+    if (key.field.text)
+      canonical +=
+          fmt::format("{} = {}\n", key_text(key.section, key.name), key.field.text(scenario));
+  return content_hash(canonical);
+}
+
+spec::Scenario resolve(Chosen chosen, const Context& context) {
+  const bool model_found = choose_preset("model", chosen, context);
+  const bool cluster_found = choose_preset("cluster", chosen, context);
+  const Present present{
+      .model = model_found && described("model", chosen, context),
+      .cluster = cluster_found && described("cluster", chosen, context),
+      .job = true,
+  };
+  spec::Scenario scenario;
+  if (store(chosen, present, scenario, context) && present.model && present.cluster &&
+      derive(chosen, scenario, context))
+    add_violations(spec::violations(scenario), chosen, context);
+  if (scenario.name.empty()) scenario.name = stem(context.file);
+  scenario.model.name = preset_name(chosen, "model");
+  scenario.cluster.name = preset_name(chosen, "cluster");
+  scenario.hash = hash_of(scenario);
+  return scenario;
+}
+
+spec::Cluster resolve_cluster(Chosen chosen, const Context& context) {
+  const Present present{.cluster = choose_preset("cluster", chosen, context)};
+  spec::Scenario scenario;
+  const bool sound = store(chosen, present, scenario, context) && present.cluster;
+  spec::Cluster& cluster = scenario.cluster;
+  if (sound && at(chosen, "cluster", "gpus") == nullptr)
+    cluster.gpus = cluster.nodes * cluster.gpus_per_node;
+  if (sound) add_violations(spec::violations(cluster), chosen, context);
+  cluster.name = preset_name(chosen, "cluster");
+  return cluster;
+}
+
+}  // namespace scapesim::scenario
