@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a strategy may use and how it adds to a rank's program. The schedule of forward and backward
+// passes belongs to sim/plan; links and algorithms of collectives too.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/cost/kernels.hpp"
+#include "sim/cost/profile.hpp"
+#include "sim/graph/graph.hpp"
+#include "sim/spec/spec.hpp"
+#include "sim/workload/workload.hpp"
+
+namespace scapesim::strategy {
+
+/// bulk: ring with the profile's latency per hop; scalar: a few bytes, by tree.
+enum class Regime { bulk, scalar };
+
+/// A collective call over all data-parallel ranks; bytes are the nccl-tests size.
+struct Call {
+  std::string name;
+  graph::CollectiveKind kind = graph::CollectiveKind::all_reduce;
+  Bytes bytes;
+  Regime regime = Regime::bulk;
+};
+
+/// One rank's step: operations in issue order; collective operations index `calls`.
+struct Program {
+  std::vector<graph::Operation> operations;
+  std::vector<Call> calls;
+};
+
+/// Everything a strategy may look at. References outlive the program's construction only.
+struct Context {
+  const spec::Scenario& scenario;
+  const workload::Workload& workload;
+  const cost::Profile& profile;
+  const cost::KernelCosts& costs;
+  std::vector<workload::Tensor> tensors;  ///< optimizer order
+  int ranks = 1;                          ///< data-parallel size, P
+};
+
+using Waits = std::vector<graph::Dependency>;
+
+/// A memory-bound pass on the compute stream [M13].
+struct PassSpec {
+  std::string name;
+  graph::Kind kind = graph::Kind::optimizer;
+  Bytes traffic;
+  int launches = 1;
+  std::string formula;
+};
+graph::OpId add_pass(Program& program, const Context& context, PassSpec spec, Waits waits = {});
+
+/// A collective on a communicator's stream. Nothing is added for a group of one: returns nullopt.
+std::optional<graph::OpId> add_call(Program& program, const Context& context, Call call,
+                                    graph::Stream stream, std::string formula, Waits waits);
+
+/// A copy between host and device, shared with what else uses the host link and host memory.
+struct CopySpec {
+  std::string name;
+  graph::Stream stream = graph::Stream::copy_in;  ///< copy_in: host to device
+  Bytes bytes;
+  std::string_view rate_key;  ///< number of the profile that bounds the rate
+  std::string formula;
+};
+graph::OpId add_copy(Program& program, const Context& context, CopySpec spec, Waits waits = {});
+
+/// Resources that copies load, in the order plan::kCopyResources gives them ids.
+enum class CopyResource { host_to_device, device_to_host, host_memory };
+
+/// Appends to a list of waits what may be absent.
+void also_wait(Waits& waits, std::optional<graph::OpId> op, int steps_back = 0);
+
+}  // namespace scapesim::strategy
