@@ -146,7 +146,8 @@ Layer transformer_layer(const spec::Model& model, const spec::Training& training
               .backward = {},
               .tensors = layer_tensors(model, s),
               .kept = {},
-              .transient = {}};
+              .transient = {},
+              .like = 0};
   for (Tensor& tensor : layer.tensors) tensor.name = layer.name + " " + tensor.name;
   if (training.recompute == spec::Recompute::full) layer.backward = layer.forward;
   if (training.recompute == spec::Recompute::selective)
@@ -171,7 +172,8 @@ Layer embedding_layer(const spec::Model& model, const Shape& s) {
               .backward = {},
               .tensors = {},
               .kept = {},
-              .transient = {}};
+              .transient = {},
+              .like = 0};
   layer.tensors.push_back({"embedding.weight", s.vocab * s.hidden, false});
   if (model.positions == spec::Positions::learned)
     layer.tensors.push_back({"positions.weight", int64_t{model.max_positions} * s.hidden, false});
@@ -224,9 +226,12 @@ Workload workload_of(const spec::Model& model, const spec::Training& training) {
   const Shape s = shape_of(model, training);
   Workload work;
   work.layers.push_back(embedding_layer(model, s));
-  for (int i = 0; i < model.layers; ++i)
+  for (int i = 0; i < model.layers; ++i) {
     work.layers.push_back(transformer_layer(model, training, s, i));
+    work.layers.back().like = 1;
+  }
   work.layers.push_back(head_layer(model, s));
+  work.layers.back().like = work.layers.size() - 1;
   for (const Layer& layer : work.layers) {
     work.model_flops += 3.0 * forward_flops(layer);  // [M3] backward is two forwards
     for (const Tensor& tensor : layer.tensors) {

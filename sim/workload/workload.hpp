@@ -38,8 +38,9 @@ struct Layer {
   std::vector<Operation> forward;
   std::vector<Operation> backward;  ///< recomputation included
   std::vector<Tensor> tensors;
-  Bytes kept;       ///< activations that live from forward to backward, per micro-batch
-  Bytes transient;  ///< extra live memory while the layer itself runs
+  Bytes kept;            ///< activations that live from forward to backward, per micro-batch
+  Bytes transient;       ///< extra live memory while the layer itself runs
+  std::size_t like = 0;  ///< first layer with the same operations (itself when it is the first)
 };
 
 struct Workload {

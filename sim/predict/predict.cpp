@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/predict/predict.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/unit_text.hpp"
+#include "sim/base/version.hpp"
+#include "sim/plan/memory.hpp"
+#include "sim/plan/plan.hpp"
+#include "sim/predict/warnings.hpp"
+#include "sim/result/metrics.hpp"
+
+namespace scapesim {
+
+namespace {
+
+int nodes_used(const spec::Cluster& cluster) {
+  return (cluster.gpus + cluster.gpus_per_node - 1) / cluster.gpus_per_node;
+}
+
+result::Memory memory_of(const spec::Scenario& scenario, const plan::MemoryNeed& need) {
+  return {.parameters = need.parameters,
+          .gradients = need.gradients,
+          .optimizer = need.optimizer,
+          .strategy = need.strategy,
+          .activations = need.activations,
+          .temporary = need.temporary,
+          .total = need.total,
+          .context = need.context,
+          .capacity = scenario.cluster.gpu.memory};
+}
+
+/// The largest terms and what usually makes a plan fit.
+std::string way_out(const spec::Scenario& scenario, const result::Memory& memory) {
+  const Bytes state = memory.parameters + memory.gradients + memory.optimizer + memory.strategy;
+  if (state > memory.capacity)
+    return "parameters, gradients and optimizer state alone need " + text_of(state) +
+           (scenario.strategy.sharding == spec::Sharding::none
+                ? ": set strategy.sharding = \"zero1\", or use a smaller model"
+                : ": use more GPUs with sharding, or a smaller model");
+  if (scenario.training.micro_batch > 1)
+    return "activations need " + text_of(memory.activations) +
+           ": lower training.micro_batch, or set training.recompute = \"full\"";
+  return "activations need " + text_of(memory.activations) +
+         ": set training.recompute = \"full\", or shorten training.sequence";
+}
+
+result::Infeasible infeasible(const spec::Scenario& scenario, const result::Memory& memory) {
+  const Bytes need = memory.total + memory.context;
+  return {.reason = "does not fit in GPU memory: " + scenario.model.name + " on " +
+                    scenario.cluster.gpu.name + " needs " + text_of(need) + " of " +
+                    text_of(memory.capacity),
+          .need = need,
+          .have = memory.capacity,
+          .hint = way_out(scenario, memory),
+          .memory = memory};
+}
+
+/// [M75] Step times under the profile's drawn numbers, model discrepancy included.
+std::vector<Seconds> drawn_step_times(const spec::Scenario& scenario,
+                                      const workload::Workload& workload,
+                                      const cost::Profile& profile, const topology::Fabric& fabric,
+                                      int count) {
+  std::vector<Seconds> times;
+  for (const cost::Draw& draw : cost::draws(count)) {
+    const cost::Profile drawn = cost::perturbed(profile, draw);
+    const graph::StepGraph graph = plan::step_graph(scenario, workload, drawn, fabric);
+    const engine::Timeline timeline = engine::replay(graph, {.driver = engine::Driver::standalone});
+    times.push_back(result::step_time(timeline, graph.period) * drawn.number("model.discrepancy"));
+  }
+  return times;
+}
+
+void add_interval(result::Run& run, std::vector<Seconds> drawn) {
+  run.step_time_low = run.step_time_high = run.step_time;
+  if (drawn.empty()) return;
+  const result::Interval interval =
+      result::interval_of(std::move(drawn), run.step_time, run.interval_level);
+  run.step_time_low = interval.low;
+  run.step_time_high = interval.high;
+  run.has_interval = true;
+}
+
+void add_identity(result::Run& run, const spec::Scenario& scenario, const cost::Profile& profile) {
+  run.scenario = scenario.name;
+  run.series = scenario.series;
+  run.hash = scenario.hash;
+  run.calibration = profile.id;
+  run.weakest_provenance = name_of(cost::weakest(profile));
+  run.version = version();
+  run.gpus = scenario.cluster.gpus;
+}
+
+/// [M71] tokens/s and MFU, [M74] energy and cost of one step.
+void add_rates(result::Run& run, const spec::Scenario& scenario, const workload::Workload& workload,
+               const cost::Profile& profile) {
+  const spec::Training& training = scenario.training;
+  const Tokens tokens(static_cast<double>(training.global_batch * training.sequence));
+  run.tokens_per_second = tokens / run.step_time;
+  const double micro_batches =
+      static_cast<double>(spec::micro_batches(scenario)) * spec::data_parallel_size(scenario);
+  run.mfu = result::model_flops_utilisation(workload.model_flops * micro_batches, run.step_time,
+                                            scenario.cluster.gpus,
+                                            cost::peak(scenario.cluster.gpu, training.precision));
+  const double gpus = scenario.cluster.gpus;
+  std::optional<Watts> power = scenario.cluster.gpu_power;
+  if (profile.has("power.gpu_W")) power = Watts(profile.number("power.gpu_W"));
+  if (power) run.energy = *power * run.step_time * gpus;
+  if (scenario.cluster.gpu_price) run.cost = *scenario.cluster.gpu_price * run.step_time * gpus;
+}
+
+}  // namespace
+
+Prediction predict(const spec::Scenario& scenario, const cost::Profile& profile,
+                   const PredictOptions& options) {
+  const workload::Workload workload = workload::workload_of(scenario.model, scenario.training);
+  const result::Memory memory = memory_of(scenario, plan::memory_need(scenario, workload, profile));
+  if (memory.total + memory.context > memory.capacity)
+    return {infeasible(scenario, memory), {}, {}};
+
+  const topology::Fabric fabric =
+      topology::build_fabric(scenario.cluster, nodes_used(scenario.cluster));
+  graph::StepGraph graph = plan::step_graph(scenario, workload, profile, fabric);
+  engine::Timeline timeline = engine::replay(graph, {.driver = options.driver});
+  const result::StepMetrics metrics = result::metrics_of(graph, timeline);
+
+  result::Run run;
+  add_identity(run, scenario, profile);
+  run.step_time = metrics.step_time;
+  run.breakdown = metrics.breakdown;
+  run.communication = metrics.communication;
+  run.overlap_fraction = metrics.overlap_fraction;
+  run.terms = metrics.terms;
+  run.memory = memory;
+  add_rates(run, scenario, workload, profile);
+  add_interval(run, drawn_step_times(scenario, workload, profile, fabric, options.interval_draws));
+  run.warnings = warnings_of(scenario, profile, timeline);
+  return {std::move(run), std::move(graph), std::move(timeline)};
+}
+
+CollectiveTime predict_collective(graph::CollectiveKind kind, Bytes size,
+                                  const spec::Cluster& cluster, const cost::Profile* profile) {
+  const topology::Fabric fabric = topology::build_fabric(cluster, nodes_used(cluster));
+  plan::NetworkPlan network = plan::plan_collectives(fabric, {plan::consecutive_gpus(cluster.gpus)},
+                                                     {{.name = std::string(name_of(kind)),
+                                                       .kind = kind,
+                                                       .size = size,
+                                                       .group = 0,
+                                                       .members = {graph::RankClassId{0}},
+                                                       .terms = plan::network_terms(profile)}});
+  graph::Operation operation;
+  operation.name = network.collectives[0].name;
+  operation.kind = graph::Kind::communication;
+  operation.stream = graph::Stream::communication;
+  operation.work = graph::Work::collective;
+  graph::Operation end;
+  end.name = "done";
+  end.waits_for = {{graph::OpId{0}}};
+  graph::StepGraph graph;
+  graph.classes = {{.name = "all ranks", .ranks = cluster.gpus, .operations = {operation, end}}};
+  graph.collectives = std::move(network.collectives);
+  graph.resources = std::move(network.resources);
+  const engine::Timeline timeline = engine::replay(graph, {.driver = engine::Driver::standalone});
+  const Seconds time = result::step_time(timeline, 1);
+  const BytesPerSecond algbw = time > Seconds(0) ? size / time : BytesPerSecond(0);
+  return {.size = size,
+          .time = time,
+          .algbw = algbw,
+          .busbw = algbw * result::busbw_factor(kind, cluster.gpus),
+          .algorithm = graph.collectives[0].algorithm,
+          .protocol = profile == nullptr ? "raw links" : "Simple"};
+}
+
+}  // namespace scapesim

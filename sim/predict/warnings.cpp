@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/predict/warnings.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/base/unit_text.hpp"
+#include "sim/cost/kernels.hpp"
+
+namespace scapesim {
+
+namespace {
+
+/// Under this share of the line rate a transport is usually not the one that was meant.
+constexpr double kSlowTransport = 0.3;
+
+void warn_of_transport(std::vector<result::Warning>& list, const spec::Scenario& scenario,
+                       const cost::Profile& profile) {
+  if (!profile.has("network.transport_cap_Bps") || spec::data_parallel_size(scenario) == 1) return;
+  const BytesPerSecond cap(profile.number("network.transport_cap_Bps"));
+  const double share = cap / scenario.cluster.nic_bandwidth;
+  if (share >= kSlowTransport) return;
+  list.push_back(
+      {"slow-transport",
+       fmt::format("the transport of profile {} moves {} per NIC, {:.0f} % of its {} line rate "
+                   "(TCP sockets, or RDMA switched off): a faster NIC changes nothing here",
+                   profile.id, text_of(cap), 100 * share,
+                   text_of(scenario.cluster.nic_bandwidth))});
+}
+
+void warn_of_extrapolation(std::vector<result::Warning>& list, const spec::Scenario& scenario,
+                           const cost::Profile& profile) {
+  const auto sequence = static_cast<double>(scenario.training.sequence);
+  const cost::Curve& curve = profile.curve("attention.forward.d128");
+  if (!curve.covers(sequence))
+    list.push_back(
+        {"extrapolation",
+         fmt::format("sequence {} is outside the attention curves ({:g} to {:g} tokens)",
+                     scenario.training.sequence, curve.points.front()[0], curve.points.back()[0])});
+  const int widest = static_cast<int>(cost::kSampledHeadDims.back());
+  const int narrowest = static_cast<int>(cost::kSampledHeadDims.front());
+  const int head_dim = scenario.model.head_dim;
+  if (head_dim < narrowest || head_dim > widest)
+    list.push_back({"extrapolation", fmt::format("head_dim {} is outside the attention curves "
+                                                 "({} to {})",
+                                                 head_dim, narrowest, widest)});
+}
+
+void warn_of_assumptions(std::vector<result::Warning>& list, const cost::Profile& profile) {
+  std::string keys;
+  for (const auto& [key, number] : profile.numbers)
+    if (number.origin.kind == cost::Provenance::assumed) keys += (keys.empty() ? "" : ", ") + key;
+  if (!keys.empty())
+    list.push_back({"assumed", "assumed, not measured, in profile " + profile.id + ": " + keys});
+}
+
+}  // namespace
+
+std::vector<result::Warning> warnings_of(const spec::Scenario& scenario,
+                                         const cost::Profile& profile,
+                                         const engine::Timeline& timeline) {
+  std::vector<result::Warning> list;
+  warn_of_transport(list, scenario, profile);
+  warn_of_extrapolation(list, scenario, profile);
+  warn_of_assumptions(list, profile);
+  if (!timeline.steady)
+    list.push_back({"unsteady", "steps did not repeat before the cap on simulated steps"});
+  return list;
+}
+
+}  // namespace scapesim
