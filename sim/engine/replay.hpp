@@ -11,10 +11,13 @@ enum class Driver { simgrid, standalone };
 
 struct ReplayOptions {
   Driver driver = Driver::simgrid;
-  int most_steps = 12;  ///< cap on simulated steps when they do not repeat
+  int most_steps = 12;  ///< cap on simulated steps when they do not repeat; two periods at least
 };
 
-/// Runs whole steps until the last `period` of them took as long as those before (1e-9 relative).
+/// [M24] Steady step. Runs whole steps until every operation of the last `period` steps ended one
+/// common shift after the same operation a period before, and that shift is also what the period
+/// before took (1e-9 relative). Dependencies on steps before the first are met.
+/// Throws InternalError for a graph that breaks its own rules, or that cannot go on.
 /// Only one SimGrid engine can live in a process at a time; calls one after the other are fine.
 Timeline replay(const graph::StepGraph& graph, const ReplayOptions& options = {});
 

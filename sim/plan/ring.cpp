@@ -41,27 +41,6 @@ std::vector<std::size_t> nic_ends(const Fabric& fabric, NodePart part) {
   return ends;
 }
 
-/// The rings of a group: one inside a node, else one per NIC of the node with the fewest; ring c is
-/// turned inside every node so that its last GPU there uses the node's c-th NIC.
-std::vector<Group> channels(const Fabric& fabric, const Group& group) {
-  const std::vector<NodePart> parts = node_parts(fabric, group);
-  if (parts.size() == 1 || parts.size() == group.size()) return {group};
-  std::vector<std::vector<std::size_t>> ends;
-  std::size_t rings = group.size();
-  for (const NodePart part : parts) {
-    ends.push_back(nic_ends(fabric, part));
-    rings = std::min(rings, ends.back().size());
-  }
-  std::vector<Group> list(rings);
-  for (std::size_t ring = 0; ring < rings; ++ring)
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const auto first = static_cast<std::ptrdiff_t>(ends[i][ring]) + 1;
-      list[ring].insert(list[ring].end(), parts[i].begin() + first, parts[i].end());
-      list[ring].insert(list[ring].end(), parts[i].begin(), parts[i].begin() + first);
-    }
-  return list;
-}
-
 /// How the rings of a group lie on the fabric; `hops` n closes the ring, n-1 leaves it open.
 struct Pattern {
   std::size_t rings = 1;
@@ -72,7 +51,7 @@ struct Pattern {
 };
 
 Pattern lay(const Fabric& fabric, const Group& group, std::size_t hops, LinkClasses& classes) {
-  const std::vector<Group> rings = channels(fabric, group);
+  const std::vector<Group> rings = rings_of(fabric, group);
   Pattern pattern;
   pattern.rings = rings.size();
   pattern.hops = hops;
@@ -91,31 +70,6 @@ Pattern lay(const Fabric& fabric, const Group& group, std::size_t hops, LinkClas
     }
   pattern.column = classes.refine(flows);
   return pattern;
-}
-
-/// [M20] all-reduce, [M21] reduce-scatter and all-gather, [M23] broadcast: what one link of the
-/// ring carries and how often a hop's latency is paid. Thakur et al. 2005, sec. 4.
-struct RingWork {
-  int steps = 0;
-  Bytes bytes;
-};
-
-RingWork ring_work(CollectiveKind kind, Bytes size, int ranks) {
-  const Bytes chunk = size / ranks;
-  const int around = ranks - 1;
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return {2 * around, 2 * around * chunk};
-    case CollectiveKind::reduce_scatter:
-    case CollectiveKind::all_gather:
-      return {around, around * chunk};
-    case CollectiveKind::broadcast:
-      return {around, size};
-    case CollectiveKind::all_to_all:
-    case CollectiveKind::send_recv:
-      break;
-  }
-  throw InternalError("no ring algorithm for " + std::string(name_of(kind)));
 }
 
 /// A hop between nodes pays the transport's latency, one inside a node its own; where both occur in
@@ -137,6 +91,47 @@ graph::Phase phase_of(const CollectiveCall& call, int ranks, const Pattern& patt
 }
 
 }  // namespace
+
+/// The rings of a group: one inside a node, else one per NIC of the node with the fewest; ring c is
+/// turned inside every node so that its last GPU there uses the node's c-th NIC.
+std::vector<Group> rings_of(const Fabric& fabric, const Group& group) {
+  const std::vector<NodePart> parts = node_parts(fabric, group);
+  if (parts.size() == 1 || parts.size() == group.size()) return {group};
+  std::vector<std::vector<std::size_t>> ends;
+  std::size_t rings = group.size();
+  for (const NodePart part : parts) {
+    ends.push_back(nic_ends(fabric, part));
+    rings = std::min(rings, ends.back().size());
+  }
+  std::vector<Group> list(rings);
+  for (std::size_t ring = 0; ring < rings; ++ring)
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto first = static_cast<std::ptrdiff_t>(ends[i][ring]) + 1;
+      list[ring].insert(list[ring].end(), parts[i].begin() + first, parts[i].end());
+      list[ring].insert(list[ring].end(), parts[i].begin(), parts[i].begin() + first);
+    }
+  return list;
+}
+
+/// [M20] all-reduce, [M21] reduce-scatter and all-gather, [M23] broadcast: what one link of the
+/// ring carries and how often a hop's latency is paid. Thakur et al. 2005, sec. 4.
+RingWork ring_work(CollectiveKind kind, Bytes size, int ranks) {
+  const Bytes chunk = size / ranks;
+  const int around = ranks - 1;
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return {2 * around, 2 * around * chunk};
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_gather:
+      return {around, around * chunk};
+    case CollectiveKind::broadcast:
+      return {around, size};
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::send_recv:
+      break;
+  }
+  throw InternalError("no ring algorithm for " + std::string(name_of(kind)));
+}
 
 NetworkPlan plan_collectives(const Fabric& fabric, const std::vector<Group>& groups,
                              const std::vector<CollectiveCall>& calls) {

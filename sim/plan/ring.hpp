@@ -47,6 +47,16 @@ using Group = std::vector<topology::GpuId>;
 NetworkPlan plan_collectives(const topology::Fabric& fabric, const std::vector<Group>& groups,
                              const std::vector<CollectiveCall>& calls);
 
+/// The rings of a group: the group itself without several NICs per node, see plan_collectives().
+std::vector<Group> rings_of(const topology::Fabric& fabric, const Group& group);
+
+/// Steps of a ring, and what crosses each of its links in all of them.
+struct RingWork {
+  int steps = 0;
+  Bytes bytes;
+};
+RingWork ring_work(graph::CollectiveKind kind, Bytes size, int ranks);
+
 /// GPUs 0 .. count-1 in order.
 Group consecutive_gpus(int count);
 

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Concurrent collectives on shared links, against max-min sharing solved by hand and against
+// SimGrid's own simulation of every chunk.
+#include <catch2/catch.hpp>
+
+#include "sim/engine/chunk.hpp"
+#include "sim/engine/replay.hpp"
+#include "tests/support/network.hpp"
+
+using namespace scapesim;
+using namespace scapesim::test;
+using enum graph::CollectiveKind;
+
+namespace {
+
+/// When each call has ended, if all begin at 0 and nothing else runs.
+std::vector<Seconds> fluid_ends(const topology::Fabric& fabric,
+                                const std::vector<plan::Group>& groups,
+                                const std::vector<plan::CollectiveCall>& calls) {
+  const auto graph = only_calls(fabric, groups, calls);
+  const auto timeline = engine::replay(graph, {.driver = engine::Driver::standalone});
+  std::vector<Seconds> ends;
+  for (std::size_t i = 0; i < calls.size(); ++i) ends.push_back(timeline.spans[i].end);
+  return ends;
+}
+
+spec::Cluster without_latency(spec::Cluster cluster) {
+  cluster.fabric.latency = 0_s;
+  return cluster;
+}
+
+Approx exactly(double expected) { return Approx(expected).epsilon(1e-13).margin(0); }
+
+}  // namespace
+
+TEST_CASE("two rings on a 4:1 tapered tree share trunks max-min fairly, solved by hand") {
+  // 4 racks of 4 nodes, 50 GB/s NICs, trunks of 4 x 50 / 4 = 50 GB/s. The contiguous ring crosses a
+  // trunk once, the strided one with all its 4 flows; a NIC carries one flow of each.
+  //   trunk: c + 4 s <= 50, NIC: c + s <= 50  =>  c = s = 10 GB/s, the trunk is full.
+  // An all-reduce of 15 GB over 16 ranks moves 2 x 15/16 x 15 = 28.125 GB per flow. Both end at
+  // 2.8125 s. With half of the bytes the contiguous ring ends at 1.40625 s, and the strided one,
+  // with 14.0625 GB left, goes on at 12.5 GB/s for 1.125 s.
+  const auto fabric = topology::build_fabric(without_latency(tree_cluster(4, 4)), 16);
+  const std::vector<plan::Group> groups = {strided_ring(16, 1), strided_ring(16, 4)};
+  const auto same =
+      fluid_ends(fabric, groups, {call(all_reduce, 15_GB, 0), call(all_reduce, 15_GB, 1)});
+  REQUIRE(same[0].si() == exactly(2.8125));
+  REQUIRE(same[1].si() == exactly(2.8125));
+  const auto half =
+      fluid_ends(fabric, groups, {call(all_reduce, 7.5_GB, 0), call(all_reduce, 15_GB, 1)});
+  REQUIRE(half[0].si() == exactly(1.40625));
+  REQUIRE(half[1].si() == exactly(1.40625 + 1.125));
+}
+
+TEST_CASE("the contiguous ring takes what a trunk bottleneck of the other leaves on the NICs") {
+  // 2 racks of 4, taper 2: trunks of 100 GB/s. Ring 0 stays in rack 0; ring 1 alternates racks, so
+  // 4 of its flows fill a trunk at 25 GB/s, and NICs have 25 GB/s left for ring 0: c + s <= 50,
+  // 4 s <= 100 => s = 25, c = 25 both limits at once. With a taper of 4: s = 12.5, c = 37.5.
+  const auto ends = [](double taper) {
+    const auto fabric = topology::build_fabric(without_latency(tree_cluster(4, taper)), 8);
+    const plan::Group alternating = {{0}, {4}, {1}, {5}, {2}, {6}, {3}, {7}};
+    return fluid_ends(fabric, {plan::consecutive_gpus(4), alternating},
+                      {call(all_gather, 4_GB, 0), call(all_gather, 8_GB, 1)});
+  };
+  REQUIRE(ends(2)[0].si() == exactly(3.0 / 25));  // 3 GB per flow
+  REQUIRE(ends(2)[1].si() == exactly(7.0 / 25));  // 7 GB per flow
+  REQUIRE(ends(4)[0].si() == exactly(3.0 / 37.5));
+  REQUIRE(ends(4)[1].si() == exactly(7.0 / 12.5));
+}
+
+TEST_CASE("concurrent calls share one transport cap per NIC") {
+  plan::NetworkTerms terms;
+  terms.transport_cap = 4_GBps;
+  terms.hop_latency = 0_s;
+  const auto fabric = topology::build_fabric(flat_cluster(), 4);
+  const auto ends =
+      fluid_ends(fabric, {plan::consecutive_gpus(4)},
+                 {call(all_gather, 4_GB, 0, terms), call(all_gather, 8_GB, 0, terms)});
+  // 3 and 6 GB per flow at 2 GB/s each; then the second one alone, 3 GB at 4 GB/s.
+  REQUIRE(ends[0].si() == exactly(1.5));
+  REQUIRE(ends[1].si() == exactly(2.25));
+}
+
+TEST_CASE("a call of lower efficiency takes the line for longer, not more than its share") {
+  plan::NetworkTerms half;
+  half.efficiency = 0.5;
+  plan::NetworkTerms full;
+  half.hop_latency = full.hop_latency = 0_s;
+  const auto fabric = topology::build_fabric(flat_cluster(), 4);
+  const auto ends = fluid_ends(fabric, {plan::consecutive_gpus(4)},
+                               {call(all_gather, 4_GB, 0, half), call(all_gather, 4_GB, 0, full)});
+  // Equal rates r: r / 0.5 + r = 50 GB/s.
+  REQUIRE(ends[0].si() == exactly(3.0 / (50.0 / 3)));
+  REQUIRE(ends[1].si() == exactly(3.0 / (50.0 / 3)));
+}
+
+// SimGrid keeps 1e-9 s of time; chunks are whole bytes here, so only that is lost.
+TEST_CASE("one ring simulated chunk by chunk ends when the fluid ring does") {
+  const std::uint32_t n = GENERATE(2, 4, 8, 16);
+  const std::uint32_t stride = GENERATE(1, 4);
+  const auto kind = GENERATE(all_reduce, reduce_scatter, all_gather);
+  const bool has_latency = GENERATE(false, true);
+  const auto cluster = tree_cluster(4, 2);
+  const auto fabric =
+      topology::build_fabric(has_latency ? cluster : without_latency(cluster), static_cast<int>(n));
+  const std::vector<plan::Group> groups = {strided_ring(n, stride)};
+  const std::vector calls = {call(kind, 16_GB)};
+  const auto fluid = fluid_ends(fabric, groups, calls);
+  const auto chunks = engine::chunk_level_ends(fabric, groups, calls);
+  REQUIRE(fluid[0].si() == Approx(chunks[0].si()).epsilon(1e-9).margin(0));
+}
+
+TEST_CASE("rings of nodes with several NICs, chunk by chunk, end when the fluid ones do") {
+  const auto [gpus, nics] = GENERATE(table<int, int>({{2, 1}, {2, 2}, {4, 2}, {4, 4}}));
+  const auto fabric = topology::build_fabric(without_latency(node_cluster(gpus, nics)), 4);
+  const std::vector<plan::Group> groups = {plan::consecutive_gpus(4 * gpus)};
+  const std::vector calls = {call(all_reduce, 16_GB)};
+  const auto fluid = fluid_ends(fabric, groups, calls);
+  const auto chunks = engine::chunk_level_ends(fabric, groups, calls);
+  REQUIRE(fluid[0].si() == Approx(chunks[0].si()).epsilon(1e-9).margin(0));
+}
+
+TEST_CASE("two rings on shared trunks, chunk by chunk, end when the fluid ones do") {
+  const double taper = GENERATE(1, 2, 4);
+  const auto other = GENERATE(all_reduce, all_gather);
+  const auto fabric = topology::build_fabric(without_latency(tree_cluster(4, taper)), 16);
+  const std::vector<plan::Group> groups = {strided_ring(16, 1), strided_ring(16, 4)};
+  const std::vector calls = {call(all_reduce, 16_GB, 0), call(other, 16_GB, 1)};
+  const auto fluid = fluid_ends(fabric, groups, calls);
+  const auto chunks = engine::chunk_level_ends(fabric, groups, calls);
+  REQUIRE(fluid[0].si() == Approx(chunks[0].si()).epsilon(1e-9).margin(0));
+  REQUIRE(fluid[1].si() == Approx(chunks[1].si()).epsilon(1e-9).margin(0));
+}
