@@ -130,14 +130,9 @@ spec::Scenario with_gpus(const spec::Scenario& scenario, int gpus, bool weak) {
   spec::Scenario scaled = scenario;
   scaled.cluster.gpus = gpus;
   if (weak) {
-    const std::int64_t grown = scenario.training.global_batch * gpus;
-    if (grown % scenario.cluster.gpus != 0)
-      add(fmt::format("a global batch of {} on {} GPUs does not grow to {} GPUs in whole sequences",
-                      scenario.training.global_batch, scenario.cluster.gpus, gpus),
-          "");
-    scaled.training.global_batch = grown / scenario.cluster.gpus;
+    const std::int64_t per_rank = scenario.training.global_batch / data_parallel_size(scenario);
+    scaled.training.global_batch = per_rank * data_parallel_size(scaled);
   }
-  problems.raise();
   for (const spec::Violation& violation : spec::violations(scaled))
     add(fmt::format("{} GPUs: {}: {}", gpus, violation.key, violation.what), violation.hint);
   problems.raise();

@@ -86,8 +86,15 @@ const Document* PresetFiles::find(const Setting& chosen, Problems& problems) {
                  did_you_mean(*name, views));
     return nullptr;
   }
-  const fs::path file =
-      is_path(*name) ? folder_ / *name : folder_of(chosen.section) / (*name + ".toml");
+  const fs::path file = is_path(*name) ? (folder_ / *name).lexically_normal()
+                                       : folder_of(chosen.section) / (*name + ".toml");
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) {
+    problems.add(chosen.place, key_text(chosen.section, chosen.name),
+                 fmt::format("no file \"{}\"", file.string()),
+                 "paths start at the scenario's folder");
+    return nullptr;
+  }
   if (const auto found = read_.find(file); found != read_.end()) return &found->second;
   try {
     Problems inside;

@@ -134,17 +134,19 @@ std::string preset_name(Chosen& chosen, std::string_view section) {
   return name->ends_with(".toml") ? stem(*name) : *name;
 }
 
+// A broken rule is told where the user wrote the key; where a preset did, at the preset's name.
 void add_violations(const std::vector<spec::Violation>& violations, Chosen& chosen,
                     const Context& context) {
   for (const spec::Violation& violation : violations) {
     const std::size_t dot = violation.key.find('.');
     const std::string_view section = std::string_view(violation.key).substr(0, dot);
-    const std::string_view name = std::string_view(violation.key).substr(dot + 1);
-    if (const Setting* setting = at(chosen, section, name); setting != nullptr)
-      add_fault(*setting, setting->place, {violation.what, violation.hint}, context.problems);
-    else
-      context.problems.add(place_of_section(section, context), violation.key, violation.what,
-                           violation.hint);
+    const Setting* setting = at(chosen, section, std::string_view(violation.key).substr(dot + 1));
+    if (setting != nullptr && setting->given.empty() && setting->place.file != context.file)
+      setting = at(chosen, section, "preset");
+    const Place place = setting == nullptr ? place_of_section(section, context) : setting->place;
+    const std::string given =
+        setting == nullptr || setting->given.empty() ? "" : fmt::format(" [{}]", setting->given);
+    context.problems.add(place, violation.key, violation.what + given, violation.hint);
   }
 }
 

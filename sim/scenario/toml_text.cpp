@@ -149,10 +149,11 @@ Document parse_document(std::string_view text, const std::string& file, Problems
   try {
     root = toml::parse(text);
   } catch (const toml::parse_error& error) {
+    const bool control = error.description().find("control characters") != std::string_view::npos;
     throw InputError({Problem{.place = place_of(error.source(), file),
                               .key = {},
                               .what = fmt::format("no TOML: {}", error.description()),
-                              .hint = {}}});
+                              .hint = control ? "is the closing quote missing?" : ""}});
   }
   Document document;
   for (const auto& [key, node] : root) {

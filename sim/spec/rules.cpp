@@ -21,10 +21,10 @@ void check_model(const Model& model, const Training& training, Violations& list)
                                 model.heads, model.kv_heads),
                     "heads has to be a multiple of kv_heads"});
   if (model.positions == Positions::learned && model.max_positions < training.sequence)
-    list.push_back({"model.max_positions",
-                    fmt::format("{} learned positions are fewer than the {} tokens of a sequence",
-                                model.max_positions, training.sequence),
-                    "make training.sequence smaller or the table larger"});
+    list.push_back({"training.sequence",
+                    fmt::format("{} tokens are more than the model's {} learned positions",
+                                training.sequence, model.max_positions),
+                    "make it smaller or model.max_positions larger"});
   if (model.positions == Positions::rope && model.head_dim % 2 != 0)
     list.push_back({"model.head_dim", fmt::format("{} is odd", model.head_dim),
                     "rotary positions turn pairs of elements"});
@@ -119,7 +119,7 @@ void check_scape(const Scenario& scenario, Violations& list) {
                     "scape reduces one payload after the backward pass: nothing to overlap",
                     "set it to false for scape"});
   if (strategy.mask_delay == 0 && strategy.mask_wait == MaskWait::overlapped)
-    list.push_back({"strategy.mask_wait", "a mask used in the step that makes it cannot overlap",
+    list.push_back({"strategy.mask_delay", "a mask used in the step that makes it cannot overlap",
                     "set mask_wait = \"blocking\" or mask_delay = 1"});
   check_offload(scenario, list);
 }

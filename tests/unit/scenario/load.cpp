@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/scenario/load.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "support.hpp"
+
+namespace scapesim::scenario {
+namespace {
+
+using namespace literals;
+
+const std::string kVista = "scenarios/vista-llama-1.8b.toml";
+
+TEST_CASE("the main scenario is four series of one job") {
+  const std::vector<spec::Scenario> series = load_scenarios(kVista);
+  REQUIRE(series.size() == 4);
+  CHECK(series[0].series == "AdamS");
+  CHECK(series[1].series == "AdamS + DO");
+  CHECK(series[2].series == "SCAPE d=0.1");
+  CHECK(series[3].series == "SCAPE d=0.01");
+  for (const spec::Scenario& scenario : series) {
+    CHECK(scenario.name == "vista-llama-1.8b");
+    CHECK(scenario.model.hidden == 2560);
+    CHECK(scenario.model.kv_heads == 8);
+    CHECK(scenario.training.global_batch == 1024);
+    CHECK(scenario.training.optimizer == spec::Optimizer::adams);
+    CHECK(scenario.strategy.kernels == spec::Kernels::unfused);
+    CHECK(scenario.strategy.mask_wait == spec::MaskWait::blocking);
+    CHECK(scenario.strategy.owners == spec::Owners::tensor);
+    CHECK(scenario.cluster.gpus == 64);
+    CHECK(scenario.cluster.nic_bandwidth == 400_Gbps);
+    CHECK(scenario.calibration.profile == "gh200-vista-sockets");
+    CHECK(spec::violations(scenario).empty());
+  }
+  CHECK(series[1].strategy.sharding == spec::Sharding::zero1);
+  CHECK(series[2].strategy.density == 0.1);
+  CHECK(series[2].strategy.offload.residual);
+  CHECK(series[3].strategy.density == 0.01);
+  CHECK_FALSE(series[3].strategy.offload.residual);
+}
+
+TEST_CASE("a scenario without variants is one series without a name, named by its file") {
+  const std::vector<spec::Scenario> series = load_text(kSound);
+  REQUIRE(series.size() == 1);
+  CHECK(series[0].series.empty());
+  CHECK(series[0].name == "scenario");
+  CHECK(series[0].model.name == "llama-1.8b");
+  CHECK(series[0].cluster.name == "vista");
+}
+
+TEST_CASE("the sequence is the model's where the scenario says none") {
+  CHECK(load_text(kSound).front().training.sequence == 2048);
+  CHECK(load_text(kSound, {"model.preset=llama-7b"}).front().training.sequence == 4096);
+  CHECK(load_text(kSound, {"training.sequence=512"}).front().training.sequence == 512);
+}
+
+TEST_CASE("--set takes TOML values and bare words, the last one wins") {
+  const spec::Scenario scenario =
+      load_text(kSound,
+                {"strategy.density=0.5", "cluster.nic_bandwidth=800Gbps",
+                 "strategy.sharding = \"zero1\"", R"(strategy.offload=["residual", "replica"])",
+                 "strategy.kernels=unfused", "strategy.density=0.1", "name=other"})
+          .front();
+  CHECK(scenario.strategy.density == 0.1);
+  CHECK(scenario.cluster.nic_bandwidth == 100_GBps);
+  CHECK(scenario.strategy.sharding == spec::Sharding::zero1);
+  CHECK(scenario.strategy.offload.residual);
+  CHECK(scenario.strategy.offload.replica);
+  CHECK(scenario.strategy.kernels == spec::Kernels::unfused);
+  CHECK(scenario.name == "other");
+}
+
+TEST_CASE("--set comes after the variant, the variant after the file") {
+  const std::string text = kSound + R"(
+[[variant]]
+name = "unfused"
+set = { strategy = { kernels = "unfused", density = 0.1 } }
+[[variant]]
+name = "small"
+set = { "training.micro_batch" = 4, "model.preset" = "llama-500m" }
+)";
+  const std::vector<spec::Scenario> series = load_text(text, {"strategy.density=0.2"});
+  REQUIRE(series.size() == 2);
+  CHECK(series[0].strategy.kernels == spec::Kernels::unfused);
+  CHECK(series[0].strategy.density == 0.2);
+  CHECK(series[0].training.micro_batch == 8);
+  CHECK(series[1].strategy.kernels == spec::Kernels::fused);
+  CHECK(series[1].strategy.density == 0.2);
+  CHECK(series[1].training.micro_batch == 4);
+  CHECK(series[1].model.hidden == 1536);
+  CHECK(series[1].training.sequence == 4096);
+}
+
+TEST_CASE("a --set among several series speaks to those that can use it") {
+  const auto sparse = load_scenarios(kVista, Set{"strategy.density=0.05"});
+  CHECK(sparse[0].strategy.density == 1);
+  CHECK(sparse[3].strategy.density == 0.05);
+  const auto overlapped = load_scenarios(kVista, Set{"training.overlap_gradients=true"});
+  CHECK(overlapped[0].training.overlap_gradients);
+  CHECK_FALSE(overlapped[3].training.overlap_gradients);
+  // One series is what the user asks for: there it is refused.
+  CHECK(problems_of([] { load_text(kSound, {"training.overlap_gradients=true"}); }).size() == 1);
+}
+
+TEST_CASE("a preset may be a file beside the scenario, and its keys may be overridden") {
+  const Scratch scratch;
+  scratch.file("tiny.toml",
+               "[model]\nlayers = 2\nhidden = 64\nheads = 4\nffn = 256\nvocab = 1000\n"
+               "[training]\nsequence = 128\n");
+  std::string text = kSound;
+  text.replace(text.find("llama-1.8b"), 10, "./tiny.toml");
+  const spec::Scenario scenario =
+      load_scenarios(scratch.file("s.toml", text), Set{"model.layers=3"}).front();
+  CHECK(scenario.model.name == "tiny");
+  CHECK(scenario.model.layers == 3);
+  CHECK(scenario.model.hidden == 64);
+  CHECK(scenario.training.sequence == 128);
+}
+
+TEST_CASE("a preset file holds what it describes and nothing else") {
+  const Scratch scratch;
+  scratch.file("tiny.toml", "[model]\nlayers = 2\npreset = \"x\"\n[training]\nmicro_batch = 1\n");
+  std::string text = kSound;
+  text.replace(text.find("llama-1.8b"), 10, "./tiny.toml");
+  const auto file = scratch.file("s.toml", text);
+  const std::vector<Problem> problems = problems_of([&] { load_scenarios(file); });
+  REQUIRE(problems.size() == 2);
+  CHECK(problems[0].key == "model.preset");
+  CHECK(problems[0].place.line == 3);
+  CHECK(problems[1].key == "training.micro_batch");
+}
+
+TEST_CASE("what is not given follows from what is") {
+  const spec::Model model = load_text(R"(
+[model]
+layers = 2
+hidden = 96
+heads = 6
+ffn = 384
+vocab = 1000
+[training]
+global_batch = 8
+micro_batch = 1
+sequence = 256
+[cluster]
+preset = "vista"
+gpus = 1
+[calibration]
+profile = "gh200-datasheet"
+)")
+                                .front()
+                                .model;
+  CHECK(model.kv_heads == 6);
+  CHECK(model.head_dim == 16);
+  CHECK(model.positions == spec::Positions::learned);
+  CHECK(model.max_positions == 256);
+}
+
+TEST_CASE("the hash names what is simulated: values, not comments, order or names") {
+  const std::string hash = load_text(kSound).front().hash;
+  CHECK(hash.size() == 16);
+  CHECK(load_text("# a comment\nname = \"x\"\ndescription = \"y\"\n" + kSound).front().hash ==
+        hash);
+  CHECK(load_text(kSound, {"training.sequence=2048", "strategy.kernels=fused"}).front().hash ==
+        hash);
+  CHECK(load_text(kSound, {"cluster.nic_bandwidth=50GB/s"}).front().hash == hash);
+  for (const char* change : {"strategy.density=0.011", "cluster.nic_bandwidth=401Gbps",
+                             "calibration.profile=gh200-datasheet", "model.layers=23"}) {
+    INFO(change);
+    CHECK(load_text(kSound, {change}).front().hash != hash);
+  }
+}
+
+TEST_CASE("a folder and a file too large to be a scenario are refused") {
+  CHECK(problems_of([] { load_scenarios("tests"); }).size() == 1);
+  const std::vector<Problem> problems = problems_of([] { load_text(std::string(1'100'000, '#')); });
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].what.find("too many") != std::string::npos);
+}
+
+TEST_CASE("another GPU count is the same job; weak scaling grows the batch with it") {
+  const spec::Scenario base = load_text(kSound).front();
+  const spec::Scenario strong = with_gpus(base, 16, false);
+  CHECK(strong.cluster.gpus == 16);
+  CHECK(strong.training.global_batch == 1024);
+  CHECK(spec::micro_batches(strong) == 8);
+  CHECK(strong.hash == load_text(kSound, {"cluster.gpus=16"}).front().hash);
+  const spec::Scenario weak = with_gpus(base, 16, true);
+  CHECK(weak.training.global_batch == 256);
+  CHECK(spec::micro_batches(weak) == spec::micro_batches(base));
+}
+
+TEST_CASE("a GPU count that breaks a rule is refused at --gpus") {
+  const spec::Scenario base = load_text(kSound).front();
+  for (const int gpus : {0, -4, 48, 1024, 2'000'000'000}) {
+    INFO(gpus);
+    const std::vector<Problem> problems = problems_of([&] { with_gpus(base, gpus, false); });
+    REQUIRE_FALSE(problems.empty());
+    CHECK(problems[0].key == "--gpus");
+  }
+  // 16 sequences per GPU stay 16 on 6 GPUs, two micro-batches of 8 each; 24 on 3 do not halve.
+  CHECK(with_gpus(base, 6, true).training.global_batch == 96);
+  const spec::Scenario three =
+      load_text(kSound, {"training.global_batch=24", "cluster.gpus=3"}).front();
+  CHECK(with_gpus(three, 4, true).training.global_batch == 32);
+  const spec::Scenario uneven =
+      load_text(kSound, {"training.global_batch=24", "training.micro_batch=4", "cluster.gpus=3"})
+          .front();
+  CHECK(with_gpus(uneven, 5, true).training.global_batch == 40);
+}
+
+TEST_CASE("a cluster alone: preset, overrides, the whole machine unless said otherwise") {
+  const spec::Cluster flat = load_cluster("flat-50GBps");
+  CHECK(flat.nodes == 65536);
+  CHECK(flat.gpus == 65536);
+  CHECK(flat.nic_bandwidth == 50_GBps);
+  CHECK(flat.fabric.latency == 5_us);
+  CHECK(flat.fabric.kind == spec::FabricKind::switch_);
+  const spec::Cluster vista =
+      load_cluster("topologies/vista.toml", Set{"cluster.gpus=4", "cluster.nic_bandwidth=200Gbps"});
+  CHECK(vista.name == "vista");
+  CHECK(vista.gpus == 4);
+  CHECK(vista.nic_bandwidth == 25_GBps);
+  CHECK(problems_of([] { load_cluster("vistas"); }).front().hint == "did you mean \"vista\"?");
+  CHECK(problems_of([] { load_cluster("vista", Set{"cluster.gpus=601"}); }).size() == 1);
+  CHECK(problems_of([] { load_cluster("vista", Set{"training.micro_batch=1"}); }).size() == 1);
+}
+
+}  // namespace
+}  // namespace scapesim::scenario
