@@ -28,6 +28,11 @@ double bytes_per_element(spec::Precision precision) {
   throw InternalError("precision");
 }
 
+double large_gemm_efficiency(const Profile& profile, spec::Precision precision) {
+  const bool own = bytes_per_element(precision) <= 1 && profile.has("gemm.efficiency_fp8");
+  return profile.number(own ? "gemm.efficiency_fp8" : "gemm.efficiency");
+}
+
 }  // namespace
 
 FlopsPerSecond peak(const spec::Gpu& gpu, spec::Precision precision) {
@@ -60,7 +65,7 @@ Flops flops_of(const Attention& attention) {
 
 KernelCosts::KernelCosts(const Profile& profile, const spec::Gpu& gpu, spec::Precision precision)
     : gemm_rate_(peak(gpu, precision) *
-                 (profile.number("gemm.efficiency") * profile.number("gemm.scale"))),
+                 (large_gemm_efficiency(profile, precision) * profile.number("gemm.scale"))),
       element_bytes_(bytes_per_element(precision)),
       k_half_(profile.number("gemm.k_half_B")),
       tile_m_(profile.number("gemm.tile_m")),

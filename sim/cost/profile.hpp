@@ -102,6 +102,9 @@ std::span<const ProfileKey> curve_keys();  ///< lowest and highest bound y
 Profile load_profile(const std::string& id_or_path, const std::filesystem::path& relative_to);
 Profile parse_profile(std::string_view json, const std::string& file);
 
+/// The profile as a scapesim.profile/1 file; parse_profile() of it gives the same profile.
+std::string profile_json(const Profile& profile);
+
 /// Weakest provenance among the numbers and curves of a profile.
 Provenance weakest(const Profile& profile);
 

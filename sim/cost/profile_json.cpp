@@ -237,6 +237,32 @@ Profile parse_profile(std::string_view json, const std::string& file) {
   return profile;
 }
 
+std::string profile_json(const Profile& profile) {
+  nlohmann::ordered_json root = {{"schema", kSchema},
+                                 {"id", profile.id},
+                                 {"machine", profile.machine},
+                                 {"note", profile.note},
+                                 {"numbers", nlohmann::ordered_json::object()},
+                                 {"curves", nlohmann::ordered_json::object()}};
+  for (const auto& [key, number] : profile.numbers)
+    root["numbers"][key] = {{"value", number.value},
+                            {"low", number.low},
+                            {"high", number.high},
+                            {"factor", name_of(number.factor)},
+                            {"provenance", name_of(number.origin.kind)},
+                            {"source", number.origin.source}};
+  for (const auto& [key, curve] : profile.curves)
+    root["curves"][key] = {{"x", curve.x},
+                           {"y", curve.y},
+                           {"points", curve.points},
+                           {"low_factor", curve.low_factor},
+                           {"high_factor", curve.high_factor},
+                           {"factor", name_of(curve.factor)},
+                           {"provenance", name_of(curve.origin.kind)},
+                           {"source", curve.origin.source}};
+  return root.dump(1) + "\n";
+}
+
 Profile load_profile(const std::string& id_or_path, const std::filesystem::path& relative_to) {
   const bool is_path = id_or_path.ends_with(".json") || id_or_path.find('/') != std::string::npos;
   if (is_path) {

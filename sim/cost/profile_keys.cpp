@@ -14,6 +14,7 @@ std::span<const ProfileKey> number_keys() {
       {"network.scalar_latency_s",
        "latency per tree step of a message of a few bytes; absent: the fabric's", 0, 1, false},
       {"gemm.efficiency", "share of peak that a very large GEMM reaches", 0.01, 1, true},
+      {"gemm.efficiency_fp8", "the same for fp8; absent: that of bf16", 0.01, 1, false},
       {"gemm.scale", "sustained over short-benchmark GEMM rate on this machine", 0.1, 2, true},
       {"gemm.k_half_B", "bytes of k whose loop costs as much as a tile's prologue and epilogue", 0,
        1e5, true},

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/base/csv.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <optional>
+
+namespace scapesim {
+namespace {
+
+/// One cell from `at` on; leaves `at` on the comma behind it or at the end of the line.
+/// Nothing when a quote is misplaced.
+std::optional<std::string> read_cell(std::string_view line, std::size_t& at) {
+  std::string text;
+  if (at >= line.size() || line[at] != '"') {
+    while (at < line.size() && line[at] != ',')
+      if (line[at] == '"')
+        return std::nullopt;
+      else
+        text += line[at++];
+    return text;
+  }
+  for (++at; at < line.size(); ++at) {
+    if (line[at] != '"') {
+      text += line[at];
+    } else if (at + 1 < line.size() && line[at + 1] == '"') {
+      text += line[at++];
+    } else {
+      ++at;
+      return at == line.size() || line[at] == ',' ? std::optional(text) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+CsvRow read_row(std::string_view line, int number, const std::string& file, Problems& problems) {
+  CsvRow row;
+  std::size_t at = 0;
+  while (true) {
+    const int column = static_cast<int>(at) + 1;
+    const std::optional<std::string> text = read_cell(line, at);
+    if (!text) {
+      problems.add({file, number, static_cast<int>(at) + 1}, "", "misplaced quote",
+                   "put the whole cell in quotes and double those inside");
+      return {};
+    }
+    row.cells.push_back({*text, number, column});
+    if (at >= line.size()) return row;
+    ++at;
+  }
+}
+
+void check_header(const CsvRow& header, std::span<const std::string_view> columns,
+                  const std::string& file, Problems& problems) {
+  bool same = header.cells.size() == columns.size();
+  for (std::size_t i = 0; same && i < columns.size(); ++i)
+    same = header.cells[i].text == columns[i];
+  if (same || header.cells.empty()) return;
+  problems.add({file, header.cells[0].line, 1}, "", "unexpected header",
+               fmt::format("expected: {}", fmt::join(columns, ",")));
+}
+
+template <class Number>
+std::optional<Number> number_of(const std::string& text) {
+  Number value{};
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+Csv parse_csv(std::string_view text, const std::string& file,
+              std::span<const std::string_view> columns) {
+  Csv csv{.file = file, .rows = {}};
+  Problems problems;
+  bool header_seen = false;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || line.front() == '#') continue;
+    CsvRow row = read_row(line, number, file, problems);
+    if (!header_seen) {
+      check_header(row, columns, file, problems);
+      header_seen = true;
+      if (!problems.empty()) break;
+    } else if (row.cells.size() == columns.size()) {
+      csv.rows.push_back(std::move(row));
+    } else if (!row.cells.empty()) {
+      problems.add({file, number, 1}, "",
+                   fmt::format("{} cells, expected {}", row.cells.size(), columns.size()));
+    }
+  }
+  if (!header_seen)
+    problems.add({file, 1, 1}, "", "no header",
+                 fmt::format("expected: {}", fmt::join(columns, ",")));
+  problems.raise();
+  return csv;
+}
+
+Place place_of(const Csv& csv, const CsvCell& cell) { return {csv.file, cell.line, cell.column}; }
+
+int positive_integer(const Csv& csv, const CsvCell& cell, const std::string& key,
+                     Problems& problems) {
+  const std::optional<int> value = number_of<int>(cell.text);
+  if (value && *value >= 1) return *value;
+  problems.add(place_of(csv, cell), key,
+               fmt::format("\"{}\" is not an integer of 1 or more", cell.text));
+  return 0;
+}
+
+double positive_number(const Csv& csv, const CsvCell& cell, const std::string& key,
+                       Problems& problems) {
+  const std::optional<double> value = number_of<double>(cell.text);
+  if (value && std::isfinite(*value) && *value > 0) return *value;
+  problems.add(place_of(csv, cell), key, fmt::format("\"{}\" is not a number above 0", cell.text));
+  return 0;
+}
+
+}  // namespace scapesim
