@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/json.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/check.hpp"
+
+namespace scapesim::reports {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) {
+  SCAPESIM_CHECK(std::isfinite(value), "a result holds {}", value);
+  return value;
+}
+
+template <class Q>
+Json si(Q value) {
+  return number(value.si());
+}
+
+template <class T, class F>
+Json or_null(const std::optional<T>& value, F convert) {
+  return value ? convert(*value) : Json(nullptr);
+}
+
+/// The document's text; what is not UTF-8 is replaced, so that every reader accepts it.
+std::string text_of(const Json& document) {
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Json breakdown_json(const result::Breakdown& b) {
+  return {{"compute", si(b.compute)},
+          {"optimizer", si(b.optimizer)},
+          {"exposed_communication", si(b.exposed_communication)},
+          {"copy", si(b.copy)},
+          {"host", si(b.host)},
+          {"bubble", si(b.bubble)}};
+}
+
+Json communication_json(const std::vector<result::Communication>& rows) {
+  Json list = Json::array();
+  for (const result::Communication& row : rows)
+    list.push_back({{"name", row.name},
+                    {"collective", row.collective},
+                    {"group_size", row.group_size},
+                    {"count", row.count},
+                    {"bytes_B", si(row.bytes)},
+                    {"busbw_Bps", si(row.busbw)},
+                    {"time_s", si(row.time)},
+                    {"exposed_s", si(row.exposed)}});
+  return list;
+}
+
+Json memory_json(const result::Memory& m) {
+  return {{"parameters", si(m.parameters)},
+          {"gradients", si(m.gradients)},
+          {"optimizer", si(m.optimizer)},
+          {"strategy", si(m.strategy)},
+          {"activations", si(m.activations)},
+          {"temporary", si(m.temporary)},
+          {"total", si(m.total)},
+          {"context", si(m.context)},
+          {"capacity", si(m.capacity)}};
+}
+
+Json warnings_json(std::span<const result::Warning> warnings) {
+  Json list = Json::array();
+  for (const result::Warning& w : warnings)
+    list.push_back({{"code", w.code}, {"message", w.message}});
+  return list;
+}
+
+Json run_json(const result::Run& run) {
+  const auto bound = [&](Seconds t) { return run.has_interval ? si(t) : Json(nullptr); };
+  Json json = {{"schema", "scapesim.run/1"},
+               {"scenario", {{"name", run.scenario}, {"hash", run.hash}}}};
+  if (!run.series.empty()) json["series"] = run.series;
+  json["calibration"] = {{"id", run.calibration}, {"weakest_provenance", run.weakest_provenance}};
+  json["version"] = run.version;
+  json["gpus"] = run.gpus;
+  json["step_time_s"] = si(run.step_time);
+  json["step_time_low_s"] = bound(run.step_time_low);
+  json["step_time_high_s"] = bound(run.step_time_high);
+  json["interval_level"] = number(run.interval_level);
+  json["tokens_per_s"] = si(run.tokens_per_second);
+  json["mfu"] = number(run.mfu);
+  json["efficiency"] = or_null(run.efficiency, number);
+  json["breakdown_s"] = breakdown_json(run.breakdown);
+  json["communication"] = communication_json(run.communication);
+  json["overlap_fraction"] = or_null(run.overlap_fraction, number);
+  json["memory_B"] = memory_json(run.memory);
+  json["energy_J"] = or_null(run.energy, si<Joules>);
+  json["cost_usd"] = or_null(run.cost, si<Dollars>);
+  json["warnings"] = warnings_json(run.warnings);
+  return json;
+}
+
+Json infeasible_json(const result::Infeasible& infeasible) {
+  const auto bytes = [](Bytes b) { return b > Bytes(0) ? si(b) : Json(nullptr); };
+  return {{"reason", infeasible.reason},
+          {"need", bytes(infeasible.need)},
+          {"have", bytes(infeasible.have)},
+          {"hint", infeasible.hint}};
+}
+
+/// A point of several: an infeasible one says which it is.
+Json point_json(const study::Point& point) {
+  if (const result::Run* run = study::run_of(point)) return run_json(*run);
+  Json json = {{"schema", "scapesim.run/1"}, {"scenario", {{"name", point.scenario}}}};
+  if (!point.series.empty()) json["series"] = point.series;
+  json["gpus"] = point.gpus;
+  json["infeasible"] = infeasible_json(std::get<result::Infeasible>(point.outcome));
+  return json;
+}
+
+Json explanation_json(const Explanation& explanation) {
+  Json terms = Json::array(), rows = Json::array();
+  for (const result::Term& t : explanation.terms)
+    terms.push_back({{"name", t.name},
+                     {"time_s", si(t.time)},
+                     {"formula", t.formula},
+                     {"calibration", keys_in(t.calibration)}});
+  for (const CalibrationRow& r : explanation.calibration)
+    rows.push_back({{"key", r.key},
+                    {"kind", r.kind},
+                    {"value", number(r.value)},
+                    {"low", number(r.low)},
+                    {"high", number(r.high)},
+                    {"provenance", r.provenance},
+                    {"source", r.source}});
+  return {{"metric", "step_time"}, {"terms", terms}, {"calibration", rows}};
+}
+
+Json against_json(std::span<const study::Comparison> against) {
+  Json list = Json::array();
+  for (const study::Comparison& c : against)
+    list.push_back({{"series", c.measured.series},
+                    {"gpus", c.measured.gpus},
+                    {"metric", c.measured.metric},
+                    {"measured", number(c.measured.value)},
+                    {"predicted", or_null(c.predicted, number)},
+                    {"error", or_null(study::error_of(c), number)}});
+  return list;
+}
+
+}  // namespace
+
+std::string runs_json(std::span<const study::Point> points,
+                      std::span<const Explanation> explanations) {
+  Json runs = Json::array();
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    Json run = point_json(points[i]);
+    if (i < explanations.size() && study::run_of(points[i]) != nullptr)
+      run["explain"] = explanation_json(explanations[i]);
+    runs.push_back(std::move(run));
+  }
+  if (points.size() != 1) return text_of({{"schema", "scapesim.run-set/1"}, {"runs", runs}});
+  if (const auto* infeasible = std::get_if<result::Infeasible>(&points[0].outcome))
+    return text_of({{"schema", "scapesim.run/1"}, {"infeasible", infeasible_json(*infeasible)}});
+  return text_of(runs[0]);
+}
+
+std::string scale_json(const study::Scale& scale, std::span<const study::Comparison> against) {
+  Json points = Json::array();
+  for (const study::Point& point : scale.points) points.push_back(point_json(point));
+  Json json = {{"schema", "scapesim.scale/1"}, {"points", points}};
+  if (scale.scaling == study::Scaling::weak) json["scaling"] = "weak";
+  if (!against.empty()) json["against"] = against_json(against);
+  return text_of(json);
+}
+
+std::string collective_json(std::span<const CollectiveTime> rows,
+                            std::span<const result::Warning> warnings) {
+  Json list = Json::array();
+  for (const CollectiveTime& row : rows)
+    list.push_back({{"size_B", si(row.size)},
+                    {"time_s", si(row.time)},
+                    {"algbw_Bps", si(row.algbw)},
+                    {"busbw_Bps", si(row.busbw)},
+                    {"algorithm", row.algorithm},
+                    {"protocol", row.protocol.empty() ? Json(nullptr) : Json(row.protocol)}});
+  return text_of(
+      {{"schema", "scapesim.collective/1"}, {"rows", list}, {"warnings", warnings_json(warnings)}});
+}
+
+std::string validation_json(const study::Validation& validation) {
+  Json rows = Json::array(), groups = Json::array(), checks = Json::array();
+  for (const study::ValidationRow& r : validation.rows)
+    rows.push_back({{"model", r.model},
+                    {"series", r.series},
+                    {"gpus", r.gpus},
+                    {"metric", r.metric},
+                    {"measured", number(r.measured)},
+                    {"predicted", or_null(r.predicted, number)},
+                    {"error", or_null(study::error_of(r), number)}});
+  for (const study::ValidationGroup& g : validation.groups)
+    groups.push_back({{"method", g.method},
+                      {"metric", g.metric},
+                      {"rows", g.rows},
+                      {"mean_error", number(g.mean_error)},
+                      {"worst_error", number(g.worst_error)}});
+  for (const study::ValidationCheck& c : validation.checks)
+    checks.push_back({{"name", c.name},
+                      {"help", c.help},
+                      {"value", or_null(c.value, number)},
+                      {"limit", number(c.limit)},
+                      {"passed", c.passed}});
+  return text_of({{"schema", "scapesim.validation/1"},
+                  {"suite", validation.suite},
+                  {"calibration", validation.calibration},
+                  {"passed", validation.passed},
+                  {"checks", checks},
+                  {"groups", groups},
+                  {"rows", rows}});
+}
+
+std::string listing_json(std::string_view what, const Listing& listing) {
+  Json rows = Json::array();
+  for (const auto& row : listing.rows) {
+    Json object = Json::object();
+    for (std::size_t i = 0; i < listing.columns.size(); ++i) object[listing.columns[i]] = row[i];
+    rows.push_back(std::move(object));
+  }
+  return text_of({{"schema", "scapesim.list/1"}, {"what", what}, {"rows", rows}});
+}
+
+}  // namespace scapesim::reports

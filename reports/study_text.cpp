@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Studies for people: scale, collective, validate, list.
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+#include "reports/table.hpp"
+#include "reports/text.hpp"
+#include "reports/text_parts.hpp"
+
+namespace scapesim::reports {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+using study::Comparison;
+
+constexpr std::string_view kStepTime = "step_time_s";
+
+bool belongs(const Comparison& c, const study::Point& point) {
+  const std::string& series = c.measured.series;
+  return c.measured.gpus == point.gpus &&
+         (series == point.series || (point.series.empty() && series == point.scenario));
+}
+
+/// Measured step time and error of a point, or blanks.
+std::array<std::string, 2> measured_cells(const study::Point& point, TimeUnit unit,
+                                          std::span<const Comparison> against) {
+  for (const Comparison& c : against)
+    if (c.measured.metric == kStepTime && belongs(c, point)) {
+      const std::optional<double> error = study::error_of(c);
+      return {in_unit(Seconds(c.measured.value), unit), error ? signed_percent(*error) : "-"};
+    }
+  return {"", ""};
+}
+
+std::vector<std::string> scale_row(const study::Point& point, TimeUnit unit) {
+  std::vector<std::string> row = {point.series.empty() ? point.scenario : point.series,
+                                  fmt::format("{}", point.gpus)};
+  const result::Run* run = study::run_of(point);
+  if (run == nullptr) {
+    row.insert(row.end(), {"infeasible", "", "", "", "", ""});
+    return row;
+  }
+  row.push_back(in_unit(run->step_time, unit));
+  row.push_back(run->has_interval
+                    ? in_unit(run->step_time_low, unit) + " - " + in_unit(run->step_time_high, unit)
+                    : "");
+  row.push_back(run->efficiency ? percent(*run->efficiency) : "");
+  row.push_back(percent(run->breakdown.exposed_communication / run->step_time));
+  row.push_back(fmt::format("{:.0f}", run->tokens_per_second.si()));
+  row.push_back(gib(run->memory.total + run->memory.context));
+  return row;
+}
+
+TimeUnit unit_of(std::span<const study::Point> points) {
+  Seconds longest(0);
+  for (const study::Point& point : points)
+    if (const result::Run* run = study::run_of(point)) longest = std::max(longest, run->step_time);
+  return unit_for(longest);
+}
+
+std::string errors_text(std::span<const Comparison> against) {
+  double sum = 0, worst = 0;
+  int rows = 0;
+  for (const Comparison& c : against)
+    if (const std::optional<double> error = study::error_of(c)) {
+      sum += std::abs(*error), worst = std::max(worst, std::abs(*error)), ++rows;
+    }
+  const std::size_t unmatched = against.size() - static_cast<std::size_t>(rows);
+  std::string out;
+  if (rows > 0)
+    out = fmt::format("\n{} measured values: mean error {}, worst {}\n", rows, percent(sum / rows),
+                      percent(worst));
+  if (unmatched > 0) out += fmt::format("{} measured values have no predicted point\n", unmatched);
+  return out;
+}
+
+std::string other_metrics_text(std::span<const Comparison> against) {
+  Rows rows;
+  for (const Comparison& c : against) {
+    if (c.measured.metric == kStepTime) continue;
+    const std::optional<double> error = study::error_of(c);
+    rows.push_back({c.measured.series, fmt::format("{}", c.measured.gpus), c.measured.metric,
+                    c.predicted ? fmt::format("{:.5g}", *c.predicted) : "-",
+                    fmt::format("{:.5g}", c.measured.value), error ? signed_percent(*error) : "-"});
+  }
+  if (rows.empty()) return "";
+  return "\n" + table({{"series", Align::left},
+                       {"GPUs"},
+                       {"metric", Align::left},
+                       {"predicted"},
+                       {"measured"},
+                       {"error"}},
+                      rows);
+}
+
+std::string size_text(Bytes size) { return fmt::format("{:.0f}", size.si()); }
+
+}  // namespace
+
+std::string scale_text(const study::Scale& scale, std::span<const Comparison> against) {
+  const TimeUnit unit = unit_of(scale.points);
+  const std::string in(unit.name);
+  std::vector<Column> columns = {
+      {"series", Align::left}, {"GPUs"},          {"step " + in}, {"90 % interval"},
+      {"efficiency"},          {"exposed comm."}, {"tokens/s"},   {"memory GiB"}};
+  const bool measured = std::ranges::any_of(
+      against, [](const Comparison& c) { return c.measured.metric == kStepTime; });
+  if (measured) columns.insert(columns.end(), {{"measured " + in}, {"error"}});
+  Rows rows;
+  for (const study::Point& point : scale.points) {
+    if (!rows.empty() && point.series != (&point)[-1].series)
+      rows.push_back(std::vector<std::string>(columns.size()));
+    std::vector<std::string> row = scale_row(point, unit);
+    if (measured)
+      for (std::string& cell : measured_cells(point, unit, against)) row.push_back(std::move(cell));
+    rows.push_back(std::move(row));
+  }
+  std::string out = fmt::format("{}: {} scaling\n\n{}", scale.points.front().scenario,
+                                scale.scaling == study::Scaling::strong ? "strong" : "weak",
+                                table(columns, rows));
+  for (const study::Point& point : scale.points)
+    if (study::run_of(point) == nullptr) {
+      const auto& why = std::get<result::Infeasible>(point.outcome);
+      out += fmt::format("\n{}: {}\n", title(point.scenario, point.series, point.gpus), why.reason);
+      if (!why.hint.empty()) out += fmt::format("  {}\n", why.hint);
+    }
+  return out + other_metrics_text(against) + errors_text(against) + rests_on(scale.points) +
+         warnings_text(scale.points);
+}
+
+std::string collective_text(std::string_view heading, std::span<const CollectiveTime> rows,
+                            std::span<const result::Warning> warnings) {
+  Rows cells;
+  for (const CollectiveTime& row : rows)
+    cells.push_back({size_text(row.size), fmt::format("{:.2f}", row.time.si() * 1e6),
+                     gbps(row.algbw), gbps(row.busbw), row.algorithm, row.protocol});
+  return fmt::format("# {}\n{}", heading,
+                     table({{"# size (B)"},
+                            {"time (us)"},
+                            {"algbw (GB/s)"},
+                            {"busbw (GB/s)"},
+                            {"algorithm", Align::left},
+                            {"protocol", Align::left}},
+                           cells)) +
+         warnings_text(warnings);
+}
+
+std::string validation_text(const study::Validation& validation) {
+  Rows rows, groups, checks;
+  for (const study::ValidationRow& r : validation.rows) {
+    const std::optional<double> error = study::error_of(r);
+    rows.push_back({r.model, r.series, fmt::format("{}", r.gpus), r.metric,
+                    r.predicted ? fmt::format("{:.5g}", *r.predicted) : "infeasible",
+                    fmt::format("{:.5g}", r.measured), error ? signed_percent(*error) : "-"});
+  }
+  for (const study::ValidationGroup& g : validation.groups)
+    groups.push_back({g.method, g.metric, fmt::format("{}", g.rows), percent(g.mean_error),
+                      percent(g.worst_error)});
+  for (const study::ValidationCheck& c : validation.checks)
+    checks.push_back({c.help, c.value ? fmt::format("{:.2f} %", 100 * *c.value) : "none",
+                      fmt::format("{:.2f} %", 100 * c.limit), c.passed ? "ok" : "ABOVE"});
+  return fmt::format("suite {}, calibration {}\n\n", validation.suite, validation.calibration) +
+         table({{"model", Align::left},
+                {"series", Align::left},
+                {"GPUs"},
+                {"metric", Align::left},
+                {"predicted"},
+                {"measured"},
+                {"error"}},
+               rows) +
+         "\n" +
+         table({{"method", Align::left}, {"metric", Align::left}, {"rows"}, {"mean"}, {"worst"}},
+               groups) +
+         "\n" + table({{"error budget", Align::left}, {"value"}, {"limit"}, {""}}, checks) +
+         (validation.passed ? "within the budget\n" : "above the budget\n");
+}
+
+std::string listing_text(const Listing& listing) {
+  std::vector<Column> columns;
+  for (const std::string& name : listing.columns) columns.push_back({name, Align::left});
+  return table(columns, listing.rows);
+}
+
+}  // namespace scapesim::reports

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/text_parts.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+#include <vector>
+
+#include "reports/table.hpp"
+
+namespace scapesim::reports {
+namespace {
+
+std::string label(const study::Point& point) {
+  const std::string& name = point.series.empty() ? point.scenario : point.series;
+  return fmt::format("{}, {} GPU{}", name, point.gpus, point.gpus == 1 ? "" : "s");
+}
+
+std::vector<const result::Run*> runs_of(std::span<const study::Point> points) {
+  std::vector<const result::Run*> runs;
+  for (const study::Point& point : points)
+    if (const result::Run* run = study::run_of(point)) runs.push_back(run);
+  return runs;
+}
+
+void add_once(std::vector<std::string>& list, std::string text) {
+  if (std::ranges::find(list, text) == list.end()) list.push_back(std::move(text));
+}
+
+}  // namespace
+
+std::string title(const std::string& scenario, const std::string& series, int gpus) {
+  return fmt::format("{}{}{}, {} GPU{}", scenario, series.empty() ? "" : ", ", series, gpus,
+                     gpus == 1 ? "" : "s");
+}
+
+std::string infeasible_text(const study::Point& point) {
+  const auto& infeasible = std::get<result::Infeasible>(point.outcome);
+  std::string out = fmt::format("{}: infeasible\n  {}\n",
+                                title(point.scenario, point.series, point.gpus), infeasible.reason);
+  if (infeasible.need > Bytes(0))
+    out += fmt::format("  needs {} GiB per GPU, has {} GiB\n", gib(infeasible.need),
+                       gib(infeasible.have));
+  if (!infeasible.hint.empty()) out += fmt::format("  {}\n", infeasible.hint);
+  if (infeasible.memory.total > Bytes(0)) out += memory_text(infeasible.memory);
+  return out;
+}
+
+std::string rests_on(std::span<const study::Point> points) {
+  std::vector<std::string> calibrations, hashes, versions;
+  for (const result::Run* run : runs_of(points)) {
+    add_once(calibrations, fmt::format("calibration {}, weakest number used: {}", run->calibration,
+                                       run->weakest_provenance));
+    add_once(hashes, run->hash);
+    add_once(versions, run->version);
+  }
+  if (calibrations.empty()) return "";
+  std::string out = "\nRests on\n";
+  for (const std::string& line : calibrations) out += "  " + line + "\n";
+  out += fmt::format("  scapesim {}, scenario {}\n", fmt::join(versions, ", "),
+                     hashes.size() <= 4
+                         ? fmt::format("{}", fmt::join(hashes, " "))
+                         : fmt::format("{} and {} more", hashes.front(), hashes.size() - 1));
+  return out;
+}
+
+std::string warnings_text(std::span<const study::Point> points) {
+  std::vector<result::Warning> distinct;
+  std::vector<std::vector<std::string>> where;
+  for (const study::Point& point : points) {
+    const result::Run* run = study::run_of(point);
+    if (run == nullptr) continue;
+    for (const result::Warning& warning : run->warnings) {
+      const auto same = [&](const result::Warning& w) {
+        return w.code == warning.code && w.message == warning.message;
+      };
+      const auto found = std::ranges::find_if(distinct, same);
+      const auto at = static_cast<std::size_t>(found - distinct.begin());
+      if (found == distinct.end()) distinct.push_back(warning), where.emplace_back();
+      add_once(where[at], label(point));
+    }
+  }
+  for (std::size_t i = 0; i < distinct.size(); ++i)
+    if (where[i].size() < runs_of(points).size())
+      distinct[i].message += fmt::format(" [{}]", fmt::join(where[i], "; "));
+  return warnings_text(std::span<const result::Warning>(distinct));
+}
+
+std::string warnings_text(std::span<const result::Warning> warnings) {
+  if (warnings.empty()) return "";
+  std::string out = "\nWarnings\n";
+  for (const result::Warning& w : warnings) out += fmt::format("  {}: {}\n", w.code, w.message);
+  return out;
+}
+
+}  // namespace scapesim::reports

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// scapesim collective: one collective alone on a cluster, over sizes.
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+
+#include "reports/json.hpp"
+#include "reports/text.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/unit_text.hpp"
+#include "sim/cli/command.hpp"
+#include "sim/cli/options.hpp"
+#include "sim/scenario/load.hpp"
+
+namespace scapesim::cli {
+namespace {
+
+struct Options {
+  std::string kind;
+  std::string cluster;
+  std::vector<std::string> set;
+  std::string gpus;
+  std::string sizes = "8B:8GiB:2";
+  std::string profile;
+  std::string algorithm = "ring";
+  FormatOptions format;
+};
+
+constexpr std::size_t kMostSizes = 10'000;
+
+Bytes parse_size(const std::string& text) {
+  const Parsed<Bytes> parsed = parse_bytes(text);
+  if (const auto* problem = std::get_if<UnitProblem>(&parsed))
+    refuse("--size", problem->what, problem->hint);
+  const Bytes size = std::get<Bytes>(parsed);
+  if (size < Bytes(1)) refuse("--size", fmt::format("\"{}\" is below 1 byte", text), "");
+  return size;
+}
+
+double parse_factor(const std::string& text) {
+  char* end = nullptr;
+  const double factor = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !(factor > 1) || factor > 1e9)
+    refuse("--size", fmt::format("\"{}\" is not a factor above 1", text), "for example 8B:8GiB:2");
+  return factor;
+}
+
+/// "1GiB", or FIRST:LAST:FACTOR with both ends.
+std::vector<Bytes> parse_sizes(const std::string& text) {
+  const std::size_t first = text.find(':');
+  if (first == std::string::npos) return {parse_size(text)};
+  const std::size_t second = text.find(':', first + 1);
+  const Bytes begin = parse_size(text.substr(0, first));
+  const Bytes end = parse_size(text.substr(first + 1, second - first - 1));
+  const double factor = second == std::string::npos ? 2 : parse_factor(text.substr(second + 1));
+  if (begin > end) refuse("--size", fmt::format("\"{}\" ends before it begins", text), "");
+  std::vector<Bytes> sizes;
+  for (Bytes size = begin; size <= end; size *= factor) {
+    sizes.push_back(size);
+    if (sizes.size() > kMostSizes)
+      refuse("--size", fmt::format("more than {} sizes", kMostSizes), "take a larger factor");
+  }
+  return sizes;
+}
+
+graph::CollectiveKind parse_kind(const std::string& text) {
+  using enum graph::CollectiveKind;
+  for (const graph::CollectiveKind kind : {all_reduce, reduce_scatter, all_gather})
+    if (name_of(kind) == text) return kind;
+  constexpr std::array<std::string_view, 3> kKnown = {"all-reduce", "reduce-scatter", "all-gather"};
+  refuse("KIND", fmt::format("\"{}\" is not a collective of this version", text),
+         did_you_mean(text, kKnown));
+}
+
+spec::Cluster cluster_of(const Options& options) {
+  spec::Cluster cluster = scenario::load_cluster(options.cluster, options.set);
+  cluster.gpus = parse_counts(options.gpus, "--gpus").front();
+  const int most = cluster.nodes * cluster.gpus_per_node;
+  if (cluster.gpus > most)
+    refuse("--gpus", fmt::format("{} has {} GPUs, not {}", cluster.name, most, cluster.gpus), "");
+  return cluster;
+}
+
+Output collective(const Options& options) {
+  if (options.algorithm != "ring")
+    refuse("--algorithm",
+           fmt::format("\"{}\" is not an algorithm of this version", options.algorithm),
+           "known: ring");
+  const graph::CollectiveKind kind = parse_kind(options.kind);
+  const std::vector<Bytes> sizes = parse_sizes(options.sizes);
+  const spec::Cluster cluster = cluster_of(options);
+  std::optional<cost::Profile> profile;
+  if (!options.profile.empty()) profile = cost::load_profile(options.profile, ".");
+  std::vector<CollectiveTime> rows;
+  for (const Bytes size : sizes)
+    rows.push_back(predict_collective(kind, size, cluster, profile ? &*profile : nullptr));
+  const std::string heading =
+      fmt::format("{} on {} GPUs of {}, {}", name_of(kind), cluster.gpus, cluster.name,
+                  profile ? "calibration " + profile->id : "raw links");
+  Output output;
+  output.text = options.format.json ? reports::collective_json(rows, {})
+                                    : reports::collective_text(heading, rows, {});
+  return output;
+}
+
+}  // namespace
+
+Action declare_collective(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("KIND", options->kind, "all-reduce, reduce-scatter or all-gather")->required();
+  app.add_option("--cluster", options->cluster,
+                 "Cluster preset (scapesim list clusters) or file, e.g. --cluster vista")
+      ->type_name("PRESET")
+      ->required();
+  app.add_option("--gpus", options->gpus, "Number of GPUs that take part, e.g. --gpus 64")
+      ->type_name("N")
+      ->required();
+  app.add_option("--size", options->sizes,
+                 "Bytes as nccl-tests counts them: one size, or FIRST:LAST:FACTOR "
+                 "(default: 8B:8GiB:2), e.g. --size 1GiB")
+      ->type_name("SIZES");
+  app.add_option("--profile", options->profile,
+                 "Calibration of the transport (scapesim list calibrations) or file "
+                 "(default: the raw links and the fabric's latency)")
+      ->type_name("PROFILE");
+  app.add_option("--algorithm", options->algorithm, "ring (default)")->type_name("NAME");
+  app.add_option("--set", options->set, "Override a key of the cluster, e.g. --set cluster.taper=2")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_json(app, options->format);
+  app.footer("Example: scapesim collective all-reduce --cluster flat-50GBps --gpus 64 --size 1GiB");
+  return [options] { return collective(*options); };
+}
+
+}  // namespace scapesim::cli

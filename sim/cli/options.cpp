@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cli/options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+
+#include "sim/base/error.hpp"
+#include "sim/scenario/load.hpp"
+
+namespace scapesim::cli {
+
+void refuse(const std::string& option, const std::string& what, const std::string& hint) {
+  throw InputError(Problem{{}, option, what, hint});
+}
+
+void add_json(CLI::App& app, FormatOptions& options) {
+  app.add_flag("--json", options.json,
+               "JSON on standard output, SI units in the keys (default: aligned text)");
+}
+
+void add_json_and_csv(CLI::App& app, FormatOptions& options) {
+  add_json(app, options);
+  app.add_flag("--csv", options.csv, "Comma-separated values, one row per point")
+      ->excludes("--json");
+}
+
+void add_scenario(CLI::App& app, ScenarioOptions& options) {
+  app.add_option("SCENARIO", options.file, "Scenario file, e.g. scenarios/vista-llama-1.8b.toml")
+      ->required();
+  app.add_option("--set", options.set,
+                 "Override a key of the file, as often as needed, e.g. --set strategy.density=0.1 "
+                 "--set 'strategy.offload=[\"residual\"]'; keys: scapesim list keys")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--series", options.series,
+                 "Only this series of a scenario with variants (default: all), e.g. --series AdamS")
+      ->type_name("NAME");
+  app.add_option("--interval", options.interval,
+                 "90 % interval of the step time from the spread of the calibration: on or off "
+                 "(default: on)")
+      ->type_name("on|off");
+}
+
+std::vector<study::Series> load_series(const ScenarioOptions& options) {
+  if (options.interval != "on" && options.interval != "off")
+    refuse("--interval", fmt::format("\"{}\" is neither on nor off", options.interval), "");
+  std::vector<spec::Scenario> scenarios = scenario::load_scenarios(options.file, options.set);
+  if (!options.series.empty()) {
+    std::vector<std::string> names;
+    for (const spec::Scenario& s : scenarios) names.push_back(s.series);
+    const auto found = std::ranges::find(names, options.series);
+    if (found == names.end()) {
+      const std::vector<std::string_view> known(names.begin(), names.end());
+      refuse("--series", fmt::format("\"{}\" is not a series of {}", options.series, options.file),
+             names.size() == 1 && names[0].empty() ? "it has no variants"
+                                                   : did_you_mean(options.series, known));
+    }
+    scenarios = {scenarios[static_cast<std::size_t>(found - names.begin())]};
+  }
+  return study::with_profiles(std::move(scenarios),
+                              std::filesystem::path(options.file).parent_path());
+}
+
+PredictOptions predict_options(const ScenarioOptions& options, engine::Driver driver) {
+  PredictOptions predict{.driver = driver};
+  if (options.interval == "off") predict.interval_draws = 0;
+  return predict;
+}
+
+std::vector<int> parse_counts(const std::string& text, const std::string& option) {
+  std::vector<int> counts;
+  std::string_view rest = text;
+  while (true) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view word = rest.substr(0, comma);
+    int count = 0;
+    const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), count);
+    if (failure != std::errc{} || end != word.data() + word.size() || count < 1)
+      refuse(option, fmt::format("\"{}\" is not a count of GPUs", word), "for example 4,8,16");
+    counts.push_back(count);
+    if (comma == rest.size()) return counts;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace scapesim::cli

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that several subcommands share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/predict/predict.hpp"
+#include "sim/study/scale.hpp"
+
+namespace scapesim::cli {
+
+enum class Format { text, json, csv };
+
+/// --json and --csv exclude each other.
+struct FormatOptions {
+  bool json = false;
+  bool csv = false;
+  Format format() const { return json ? Format::json : csv ? Format::csv : Format::text; }
+};
+void add_json(CLI::App& app, FormatOptions& options);
+void add_json_and_csv(CLI::App& app, FormatOptions& options);
+
+/// SCENARIO, --set, --series, --interval.
+struct ScenarioOptions {
+  std::string file;
+  std::vector<std::string> set;
+  std::string series;
+  std::string interval = "on";
+};
+void add_scenario(CLI::App& app, ScenarioOptions& options);
+
+/// The scenario's series (all, or the one of --series) with their profiles. Throws InputError.
+std::vector<study::Series> load_series(const ScenarioOptions& options);
+
+PredictOptions predict_options(const ScenarioOptions& options, engine::Driver driver);
+
+/// Positive integers from "4,8,16", in order. Throws InputError.
+std::vector<int> parse_counts(const std::string& text, const std::string& option);
+
+/// Throws InputError about the value of an option.
+[[noreturn]] void refuse(const std::string& option, const std::string& what,
+                         const std::string& hint);
+
+}  // namespace scapesim::cli

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// scapesim validate: predictions against published measurements.
+#include "sim/study/validate.hpp"
+
+#include <fmt/format.h>
+#include <memory>
+
+#include "reports/json.hpp"
+#include "reports/text.hpp"
+#include "sim/base/file.hpp"
+#include "sim/cli/command.hpp"
+#include "sim/cli/options.hpp"
+
+namespace scapesim::cli {
+namespace {
+
+struct Options {
+  FormatOptions format;
+  std::string suite = "vista";
+};
+
+Output validate(const Options& options) {
+  if (options.suite != "vista")
+    refuse("SUITE", fmt::format("\"{}\" is not a suite", options.suite), "known: vista");
+  const study::Validation validation = study::validate_vista(data_folder());
+  return {.text = options.format.json ? reports::validation_json(validation)
+                                      : reports::validation_text(validation),
+          .code = validation.passed ? kDone : kFinding};
+}
+
+}  // namespace
+
+Action declare_validate(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("SUITE", options->suite,
+                 "Suite of measurements: vista, the runs of calib/data/vista_scape.csv (default)");
+  add_json(app, options->format);
+  app.footer(
+      "Exit code 1 when an error is above its limit in calib/data/vista-budget.csv.\n"
+      "Example: scapesim validate vista --json");
+  return [options] { return validate(*options); };
+}
+
+}  // namespace scapesim::cli

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/study/point.hpp"
+
+#include <algorithm>
+
+#include "sim/base/csv.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/file.hpp"
+
+namespace scapesim::study {
+namespace {
+
+double communication_time(const result::Run& run) {
+  Seconds total(0);
+  for (const result::Communication& row : run.communication) total += row.time;
+  return total.si();
+}
+
+constexpr Metric kMetrics[] = {
+    {"step_time_s", "time of one training step",
+     [](const result::Run& run) { return run.step_time.si(); }},
+    {"computation_s", "step less all communication, hidden or not",
+     [](const result::Run& run) { return run.step_time.si() - communication_time(run); }},
+    {"communication_s", "all communication of a step, hidden or not", communication_time},
+    {"tokens_per_s", "tokens of the whole cluster per second",
+     [](const result::Run& run) { return run.tokens_per_second.si(); }},
+    {"mfu", "model FLOPs utilisation, 0 to 1", [](const result::Run& run) { return run.mfu; }},
+    {"memory_B", "allocator's peak on the fullest rank",
+     [](const result::Run& run) { return run.memory.total.si(); }},
+};
+
+Measured measured_of(const CsvRow& row, const Csv& csv, Problems& problems) {
+  Measured measured{.series = row.cells[0].text, .metric = row.cells[2].text};
+  const auto known = [&](const Metric& metric) { return metric.name == measured.metric; };
+  if (std::ranges::none_of(metrics(), known)) {
+    std::vector<std::string_view> names;
+    for (const Metric& metric : metrics()) names.push_back(metric.name);
+    problems.add(place_of(csv, row.cells[2]), "metric",
+                 "\"" + measured.metric + "\" is not a metric",
+                 did_you_mean(measured.metric, names));
+  }
+  measured.gpus = positive_integer(csv, row.cells[1], "gpus", problems);
+  measured.value = positive_number(csv, row.cells[3], "value", problems);
+  return measured;
+}
+
+}  // namespace
+
+const result::Run* run_of(const Point& point) { return std::get_if<result::Run>(&point.outcome); }
+
+bool all_infeasible(std::span<const Point> points) {
+  return std::ranges::none_of(points, [](const Point& p) { return run_of(p) != nullptr; });
+}
+
+std::span<const Metric> metrics() { return kMetrics; }
+
+std::vector<Measured> parse_measured(std::string_view text, const std::string& file) {
+  constexpr std::string_view kColumns[] = {"series", "gpus", "metric", "value"};
+  const Csv csv = parse_csv(text, file, kColumns);
+  Problems problems;
+  std::vector<Measured> list;
+  for (const CsvRow& row : csv.rows) list.push_back(measured_of(row, csv, problems));
+  problems.raise();
+  return list;
+}
+
+std::vector<Measured> load_measured(const std::filesystem::path& file) {
+  return parse_measured(read_file(file, "measured points"), file.string());
+}
+
+std::vector<Comparison> compare(std::span<const Point> points, std::span<const Measured> measured) {
+  std::vector<Comparison> list;
+  for (const Measured& row : measured) {
+    Comparison comparison{row, std::nullopt};
+    const auto metric = std::ranges::find(metrics(), row.metric, &Metric::name);
+    for (const Point& point : points) {
+      const bool same_series =
+          point.series == row.series || (point.series.empty() && row.series == point.scenario);
+      const result::Run* run = run_of(point);
+      if (same_series && point.gpus == row.gpus && run != nullptr && metric != metrics().end())
+        comparison.predicted = metric->predicted(*run);
+    }
+    list.push_back(comparison);
+  }
+  return list;
+}
+
+std::optional<double> error_of(const Comparison& comparison) {
+  if (!comparison.predicted) return std::nullopt;
+  return *comparison.predicted / comparison.measured.value - 1;
+}
+
+}  // namespace scapesim::study

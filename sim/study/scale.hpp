@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// One scenario on several numbers of GPUs.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "sim/predict/predict.hpp"
+#include "sim/spec/spec.hpp"
+#include "sim/study/point.hpp"
+
+namespace scapesim::study {
+
+/// strong: the global batch stays; weak: it grows with the GPUs.
+enum class Scaling { strong, weak };
+
+struct Scale {
+  Scaling scaling = Scaling::strong;
+  std::vector<Point> points;  ///< series by series, GPU counts ascending
+};
+
+/// A series with its profile.
+struct Series {
+  spec::Scenario scenario;
+  cost::Profile profile;
+};
+
+/// Loads the profile of every scenario; paths of profiles are relative to `folder`. Throws
+/// InputError.
+std::vector<Series> with_profiles(std::vector<spec::Scenario> scenarios,
+                                  const std::filesystem::path& folder);
+
+/// Every series on every count, with efficiency against the smallest feasible count of its series.
+/// Throws InputError when a count breaks a rule of the scenario. Counts may repeat or be unordered.
+Scale scale(std::span<const Series> series, std::vector<int> gpus, Scaling scaling,
+            const PredictOptions& options);
+
+/// Sets the efficiency of every run of one series (points of one series, ascending).
+void set_efficiency(std::span<Point> points, Scaling scaling);
+
+}  // namespace scapesim::study

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/study/validate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+
+#include "sim/base/check.hpp"
+#include "sim/base/csv.hpp"
+#include "sim/base/file.hpp"
+#include "sim/scenario/load.hpp"
+#include "sim/study/scale.hpp"
+
+namespace scapesim::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A run as the data file describes it.
+struct Measurement {
+  std::string model;
+  std::string strategy;
+  bool distributed_optimizer = false;
+  bool residual_offload = false;
+  bool replica_offload = false;
+  std::string density;
+  int micro_batch = 0;
+  int gpus = 0;
+  std::string metric;
+  double value = 0;
+};
+
+bool flag(const Csv& csv, const CsvCell& cell, const std::string& key, Problems& problems) {
+  if (cell.text != "0" && cell.text != "1")
+    problems.add(place_of(csv, cell), key, fmt::format("\"{}\" is neither 0 nor 1", cell.text));
+  return cell.text == "1";
+}
+
+std::vector<Measurement> load_measurements(const fs::path& file) {
+  constexpr std::string_view kColumns[] = {"model",
+                                           "micro_batch",
+                                           "strategy",
+                                           "distributed_optimizer",
+                                           "residual_offload",
+                                           "replica_offload",
+                                           "density",
+                                           "gpus",
+                                           "metric",
+                                           "value",
+                                           "source"};
+  const Csv csv = parse_csv(read_file(file, "measurements"), file.string(), kColumns);
+  Problems problems;
+  std::vector<Measurement> list;
+  for (const CsvRow& row : csv.rows) {
+    const std::vector<CsvCell>& c = row.cells;
+    list.push_back({.model = c[0].text,
+                    .strategy = c[2].text,
+                    .distributed_optimizer = flag(csv, c[3], "distributed_optimizer", problems),
+                    .residual_offload = flag(csv, c[4], "residual_offload", problems),
+                    .replica_offload = flag(csv, c[5], "replica_offload", problems),
+                    .density = c[6].text,
+                    .micro_batch = positive_integer(csv, c[1], "micro_batch", problems),
+                    .gpus = positive_integer(csv, c[7], "gpus", problems),
+                    .metric = c[8].text,
+                    .value = positive_number(csv, c[9], "value", problems)});
+    positive_number(csv, c[6], "density", problems);
+  }
+  problems.raise();
+  return list;
+}
+
+std::string series_of(const Measurement& m) {
+  std::string series = m.strategy;
+  if (m.strategy != "dense") series += " d=" + m.density;
+  if (m.distributed_optimizer) series += " zero1";
+  if (m.residual_offload) series += " residual-offload";
+  if (m.replica_offload) series += " replica-offload";
+  return series;
+}
+
+/// The flags of a run as overrides of the shipped scenario.
+std::vector<std::string> overrides_of(const Measurement& m) {
+  std::string offload = m.residual_offload ? "\"residual\"" : "";
+  if (m.replica_offload) offload += offload.empty() ? "\"replica\"" : ", \"replica\"";
+  return {fmt::format("training.micro_batch={}", m.micro_batch),
+          fmt::format("strategy.method=\"{}\"", m.strategy),
+          fmt::format("strategy.sharding=\"{}\"", m.distributed_optimizer ? "zero1" : "none"),
+          fmt::format("strategy.density={}", m.density),
+          fmt::format("strategy.offload=[{}]", offload),
+          fmt::format("cluster.gpus={}", m.gpus)};
+}
+
+/// scenarios/vista-llama-1.8b.toml for llama-1.8B.
+fs::path scenario_file(const fs::path& data, std::string model) {
+  std::ranges::transform(model, model.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return data / "scenarios" / ("vista-" + model + ".toml");
+}
+
+/// Predictions of all runs, each distinct run once.
+class Predictions {
+ public:
+  explicit Predictions(fs::path data) : data_(std::move(data)) {}
+
+  const result::Outcome& of(const Measurement& m) {
+    const std::string key = fmt::format("{} {} {}", m.model, series_of(m), m.gpus);
+    if (const auto found = known_.find(key); found != known_.end()) return found->second;
+    const fs::path file = scenario_file(data_, m.model);
+    std::vector<spec::Scenario> scenarios = scenario::load_scenarios(file, overrides_of(m));
+    scenarios.resize(1);  // every variant is the same run under these overrides
+    const std::vector<Series> series = with_profiles(std::move(scenarios), file.parent_path());
+    calibration_ = series[0].profile.id;
+    const PredictOptions options{.driver = engine::Driver::standalone, .interval_draws = 0};
+    return known_.emplace(key, predict(series[0].scenario, series[0].profile, options).outcome)
+        .first->second;
+  }
+  const std::string& calibration() const { return calibration_; }
+
+ private:
+  fs::path data_;
+  std::map<std::string, result::Outcome> known_;
+  std::string calibration_;
+};
+
+std::optional<double> predicted(const Measurement& m, const result::Outcome& outcome) {
+  const auto* run = std::get_if<result::Run>(&outcome);
+  const auto metric = std::ranges::find(metrics(), m.metric, &Metric::name);
+  if (run == nullptr || metric == metrics().end()) return std::nullopt;
+  return metric->predicted(*run);
+}
+
+std::string method_of(const ValidationRow& row) {
+  return row.series.substr(0, row.series.find(' '));
+}
+
+using Rows = std::vector<ValidationRow>;
+
+std::vector<double> errors(const Rows& rows, std::string_view method, std::string_view metric) {
+  std::vector<double> list;
+  for (const ValidationRow& row : rows)
+    if ((method.empty() || method_of(row) == method) && row.metric == metric)
+      list.push_back(std::abs(error_of(row).value_or(1)));  // no prediction: all of it is missing
+  return list;
+}
+
+std::optional<double> mean(const std::vector<double>& list) {
+  if (list.empty()) return std::nullopt;
+  double sum = 0;
+  for (const double value : list) sum += value;
+  return sum / static_cast<double>(list.size());
+}
+
+std::optional<double> worst(const std::vector<double>& list) {
+  if (list.empty()) return std::nullopt;
+  return std::ranges::max(list);
+}
+
+const ValidationRow* row_of(const Rows& rows, std::string_view model, std::string_view series,
+                            std::string_view metric, int gpus) {
+  const auto same = [&](const ValidationRow& row) {
+    return row.model == model && row.series == series && row.metric == metric && row.gpus == gpus;
+  };
+  const auto found = std::ranges::find_if(rows, same);
+  return found == rows.end() || !found->predicted ? nullptr : &*found;
+}
+
+/// Largest error of (memory without residual offload - with), with and without sharding.
+std::optional<double> residual_offload_saving(const Rows& rows) {
+  std::vector<double> list;
+  for (const std::string series : {"scape d=0.1", "scape d=0.1 zero1"}) {
+    const ValidationRow* kept = row_of(rows, "llama-1.8B", series, "memory_B", 8);
+    const ValidationRow* moved =
+        row_of(rows, "llama-1.8B", series + " residual-offload", "memory_B", 8);
+    if (kept == nullptr || moved == nullptr) return std::nullopt;
+    const double saved = *kept->predicted - *moved->predicted;
+    list.push_back(std::abs(saved / (kept->measured - moved->measured) - 1));
+  }
+  return worst(list);
+}
+
+/// |predicted - measured| strong-scaling efficiency of dense AdamS at 64 GPUs against 4.
+std::optional<double> dense_efficiency_64(const Rows& rows) {
+  const ValidationRow* few = row_of(rows, "llama-1.8B", "dense", "step_time_s", 4);
+  const ValidationRow* many = row_of(rows, "llama-1.8B", "dense", "step_time_s", 64);
+  if (few == nullptr || many == nullptr) return std::nullopt;
+  const double measured = few->measured * 4 / (many->measured * 64);
+  return std::abs(*few->predicted * 4 / (*many->predicted * 64) - measured);
+}
+
+struct CheckRow {
+  const char* name;
+  const char* help;
+  std::optional<double> (*value)(const Rows&);
+};
+constexpr CheckRow kChecks[] = {
+    {"dense_step_mean", "dense step time, mean",
+     [](const Rows& r) { return mean(errors(r, "dense", "step_time_s")); }},
+    {"dense_step_worst", "dense step time, worst",
+     [](const Rows& r) { return worst(errors(r, "dense", "step_time_s")); }},
+    {"scape_step_mean", "SCAPE step time, mean",
+     [](const Rows& r) { return mean(errors(r, "scape", "step_time_s")); }},
+    {"scape_step_worst", "SCAPE step time, worst",
+     [](const Rows& r) { return worst(errors(r, "scape", "step_time_s")); }},
+    {"memory_worst", "memory, worst",
+     [](const Rows& r) { return worst(errors(r, "", "memory_B")); }},
+    {"residual_offload_saving", "memory that residual offload saves", residual_offload_saving},
+    {"dense_efficiency_64", "efficiency of dense AdamS, 64 against 4 GPUs (points)",
+     dense_efficiency_64},
+};
+
+/// Limits by check; every check has one, and nothing else has.
+std::map<std::string, double> load_budget(const fs::path& file) {
+  constexpr std::string_view kColumns[] = {"check", "limit", "why"};
+  const Csv csv = parse_csv(read_file(file, "error budget"), file.string(), kColumns);
+  std::vector<std::string_view> names;
+  for (const CheckRow& check : kChecks) names.emplace_back(check.name);
+  Problems problems;
+  std::map<std::string, double> limits;
+  for (const CsvRow& row : csv.rows) {
+    const std::string& name = row.cells[0].text;
+    if (std::ranges::find(names, name) == names.end())
+      problems.add(place_of(csv, row.cells[0]), "check", fmt::format("\"{}\" is not a check", name),
+                   did_you_mean(name, names));
+    limits[name] = positive_number(csv, row.cells[1], "limit", problems);
+  }
+  for (const std::string_view name : names)
+    if (!limits.contains(std::string(name)))
+      problems.add({.file = csv.file}, "check", fmt::format("no limit for {}", name));
+  problems.raise();
+  return limits;
+}
+
+std::vector<ValidationGroup> groups_of(const Rows& rows) {
+  std::vector<ValidationGroup> groups;
+  for (const ValidationRow& row : rows) {
+    const std::string method = method_of(row);
+    const auto same = [&](const ValidationGroup& g) {
+      return g.method == method && g.metric == row.metric;
+    };
+    if (std::ranges::any_of(groups, same)) continue;
+    const std::vector<double> list = errors(rows, method, row.metric);
+    groups.push_back(
+        {method, row.metric, static_cast<int>(list.size()), *mean(list), *worst(list)});
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::optional<double> error_of(const ValidationRow& row) {
+  if (!row.predicted) return std::nullopt;
+  return *row.predicted / row.measured - 1;
+}
+
+Validation validate_vista(const fs::path& data) {
+  const std::map<std::string, double> limits =
+      load_budget(data / "calib" / "data" / "vista-budget.csv");
+  Predictions predictions(data);
+  Validation validation;
+  validation.suite = "vista";
+  for (const Measurement& m : load_measurements(data / "calib" / "data" / "vista_scape.csv"))
+    validation.rows.push_back({.model = m.model,
+                               .series = series_of(m),
+                               .gpus = m.gpus,
+                               .metric = m.metric,
+                               .measured = m.value,
+                               .predicted = predicted(m, predictions.of(m))});
+  validation.calibration = predictions.calibration();
+  validation.groups = groups_of(validation.rows);
+  for (const CheckRow& check : kChecks) {
+    const std::optional<double> value = check.value(validation.rows);
+    const double limit = limits.at(check.name);
+    validation.checks.push_back({check.name, check.help, value, limit, value && *value <= limit});
+  }
+  validation.passed = std::ranges::all_of(validation.checks, &ValidationCheck::passed);
+  return validation;
+}
+
+}  // namespace scapesim::study
