@@ -14,9 +14,10 @@ struct ReplayOptions {
   int most_steps = 12;  ///< cap on simulated steps when they do not repeat; two periods at least
 };
 
-/// [M24] Steady step. Runs whole steps until every operation of the last `period` steps ended one
-/// common shift after the same operation a period before, and that shift is also what the period
-/// before took (1e-9 relative). Dependencies on steps before the first are met.
+/// [M24] Steady step. Runs whole steps until the last of them are those a period before, every
+/// operation ended later by one common shift, which is also what the period before took (1e-9
+/// relative). As many steps are compared as dependencies reach back, a period at least. Local work
+/// that only runs further ahead does not count. Dependencies on steps before the first are met.
 /// Throws InternalError for a graph that breaks its own rules, or that cannot go on.
 /// Only one SimGrid engine can live in a process at a time; calls one after the other are fine.
 Timeline replay(const graph::StepGraph& graph, const ReplayOptions& options = {});

@@ -8,11 +8,22 @@
 
 namespace scapesim::engine {
 
+namespace {
+
+int most_steps_back(const Program& program) {
+  int most = 0;
+  for (const Program::Wait& wait : program.waits) most = std::max(most, wait.steps_back);
+  return most;
+}
+
+}  // namespace
+
 ReplayState::ReplayState(const graph::StepGraph& graph, int most_steps)
     : graph_(graph),
       program_(program_of(graph)),
       fluid_(graph.resources),
       most_steps_(std::max(most_steps, 2 * graph.period)),
+      memory_(most_steps_back(program_)),
       streams_(program_.streams.size()),
       next_member_(streams_.size(), kNone),
       collectives_(graph.collectives.size()),
@@ -59,7 +70,7 @@ void ReplayState::open_step(int step) {
 /// Starts what stands first in a stream, or lets the stream wait for the first operation missing.
 void ReplayState::try_start(StreamId id) {
   Stream& stream = streams_[id];
-  if (stream.step == most_steps_) return;
+  if (stream.step == 2 * most_steps_) return;  // streams that nothing holds back run ahead
   const Range waits = program_.ops[op_at(id)].waits;
   for (; stream.wait < waits.end; ++stream.wait) {
     const Program::Wait& wait = program_.waits[stream.wait];
@@ -155,10 +166,12 @@ Seconds ReplayState::span_end(int step, GlobalOp op) const {
   return spans_[static_cast<std::size_t>(step) * program_.ops.size() + op].end;
 }
 
-/// True when each of the last `period` steps is the one a period before it, shifted as a whole.
+/// True when each of the last steps is the one a period before it, shifted as a whole: of the last
+/// `memory` steps, which is all that the next one can depend on. Local work may run ahead (a host
+/// that nothing holds back): it cannot delay what it did not delay before.
 bool ReplayState::repeats(int step) const {
   const int period = graph_.period;
-  if (step + 1 < 2 * period) return false;
+  if (step + 1 < std::max(period, memory_) + period) return false;
   const auto end_of = [&](int s) {
     return s < 0 ? Seconds(0) : step_end_[static_cast<std::size_t>(s)];
   };
@@ -168,10 +181,16 @@ bool ReplayState::repeats(int step) const {
   const auto differs = [&](Seconds a, Seconds b) {
     return std::abs((a - b).si()) > tolerance.si();
   };
+  const auto is_local = [&](GlobalOp op) {
+    return program_.ops[op].collective == nullptr && program_.ops[op].transfer == nullptr;
+  };
   if (differs(shift, before)) return false;
-  for (int s = step; s > step - period; --s)
-    for (GlobalOp op = 0; op < program_.ops.size(); ++op)
-      if (differs(span_end(s, op) - span_end(s - period, op), shift)) return false;
+  for (int s = step; s > step - std::max(period, memory_); --s)
+    for (GlobalOp op = 0; op < program_.ops.size(); ++op) {
+      const Seconds moved = span_end(s, op) - span_end(s - period, op);
+      const bool runs_ahead = moved < shift && is_local(op);
+      if (differs(moved, shift) && !runs_ahead) return false;
+    }
   return true;
 }
 

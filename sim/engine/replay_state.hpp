@@ -4,6 +4,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "sim/engine/fluid.hpp"
@@ -18,8 +19,11 @@ class ReplayState {
   ReplayState(const graph::StepGraph& graph, int most_steps);
 
   bool done() const { return done_; }
-  /// Not when done.
-  Seconds next_event() { return fluid_.next_event(); }
+  /// None when done, or when nothing can happen any more (a deadlock, on which advance() throws).
+  std::optional<Seconds> next_event() {
+    if (done_ || fluid_.idle()) return std::nullopt;
+    return fluid_.next_event();
+  }
   /// Goes to the next event and serves it.
   void advance();
   /// The finished steps; once, when done.
@@ -56,6 +60,7 @@ class ReplayState {
   Program program_;
   Fluid fluid_;
   int most_steps_;
+  int memory_;  ///< how many steps back dependencies reach at most
   std::vector<Stream> streams_;
   std::vector<StreamId> next_member_;  ///< per stream
   std::vector<Running> collectives_;
