@@ -31,19 +31,22 @@ result::Memory memory_of(const spec::Scenario& scenario, const plan::MemoryNeed&
           .capacity = scenario.cluster.gpu.memory};
 }
 
-/// The largest terms and what usually makes a plan fit.
+/// What would make the plan fit, judged by its largest terms.
 std::string way_out(const spec::Scenario& scenario, const result::Memory& memory) {
-  const Bytes state = memory.parameters + memory.gradients + memory.optimizer + memory.strategy;
+  const Bytes replicated = memory.parameters + memory.gradients;
+  if (replicated > memory.capacity)
+    return "parameters and gradients, which every data-parallel rank holds, need " +
+           text_of(replicated) + ": the model must be split over GPUs, or be smaller";
+  const Bytes state = replicated + memory.optimizer + memory.strategy;
   if (state > memory.capacity)
-    return "parameters, gradients and optimizer state alone need " + text_of(state) +
+    return "parameters, gradients and optimizer state need " + text_of(state) +
            (scenario.strategy.sharding == spec::Sharding::none
-                ? ": set strategy.sharding = \"zero1\", or use a smaller model"
-                : ": use more GPUs with sharding, or a smaller model");
+                ? ": set strategy.sharding = \"zero1\" to share the optimizer state"
+                : ": use more GPUs to share the optimizer state, or a smaller model");
+  const std::string activations = "activations need " + text_of(memory.activations);
   if (scenario.training.micro_batch > 1)
-    return "activations need " + text_of(memory.activations) +
-           ": lower training.micro_batch, or set training.recompute = \"full\"";
-  return "activations need " + text_of(memory.activations) +
-         ": set training.recompute = \"full\", or shorten training.sequence";
+    return activations + ": lower training.micro_batch, or set training.recompute = \"full\"";
+  return activations + ": set training.recompute = \"full\", or shorten training.sequence";
 }
 
 result::Infeasible infeasible(const spec::Scenario& scenario, const result::Memory& memory) {
