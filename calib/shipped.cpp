@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calib/shipped.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 
 #include "calib/hopper.hpp"
 #include "calib/rows.hpp"
@@ -63,9 +65,11 @@ Number number(double value, double error, Factor factor, Provenance kind, std::s
 void add_vista_network(Profile& profile, const std::vector<DenseRow>& rows,
                        const std::filesystem::path& root, std::string& report) {
   std::vector<RingRow> ring;
+  double smallest = std::numeric_limits<double>::infinity();
   for (const DenseRow& row : rows) {
     if (row.metric != "communication_s") continue;
     const auto parameters = static_cast<double>(run_of(row, root).workload.parameters);
+    smallest = std::min(smallest, (row.distributed_optimizer ? 2 : 4) * parameters);
     const double share = static_cast<double>(row.gpus - 1) / row.gpus;
     // [M32] all-reduce of fp32 gradients; or reduce-scatter in fp32 and all-gather in bf16.
     const double per_parameter = row.distributed_optimizer ? 4 + 2 : 2 * 4;
@@ -84,6 +88,8 @@ void add_vista_network(Profile& profile, const std::vector<DenseRow>& rows,
              Provenance::published, source);
   profile.numbers["network.hop_latency_s"] =
       number(fit.value[1], fit.standard_error[1], Factor::latency, Provenance::published, source);
+  profile.numbers["network.smallest_fitted_B"] = {
+      smallest, smallest, smallest, Factor::latency, {Provenance::published, source}};
   profile.numbers["network.scalar_latency_s"] = {25e-6,
                                                  8e-6,
                                                  200e-6,
@@ -152,6 +158,7 @@ void add_vista_computation(Profile& profile, const std::vector<DenseRow>& rows,
 /// The same machine with RDMA: one NDR or 400G NIC per GPU, from public nccl-tests runs.
 void use_ndr_network(Profile& profile) {
   profile.numbers.erase("network.transport_cap_Bps");
+  profile.numbers.erase("network.smallest_fitted_B");
   profile.numbers["network.efficiency"] = {
       0.90,
       0.82,

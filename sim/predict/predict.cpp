@@ -138,7 +138,7 @@ Prediction predict(const spec::Scenario& scenario, const cost::Profile& profile,
   run.memory = memory;
   add_rates(run, scenario, workload, profile);
   add_interval(run, drawn_step_times(scenario, workload, profile, fabric, options.interval_draws));
-  run.warnings = warnings_of(scenario, profile, timeline);
+  run.warnings = warnings_of(scenario, profile, graph, timeline);
   return {std::move(run), std::move(graph), std::move(timeline)};
 }
 

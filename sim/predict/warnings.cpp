@@ -45,6 +45,24 @@ void warn_of_extrapolation(std::vector<result::Warning>& list, const spec::Scena
                                                  head_dim, narrowest, widest)});
 }
 
+/// Latency per ring step is known for bulk collectives; small ones may be faster or slower.
+void warn_of_small_collectives(std::vector<result::Warning>& list, const cost::Profile& profile,
+                               const graph::StepGraph& graph) {
+  if (!profile.has("network.smallest_fitted_B")) return;
+  const Bytes smallest(profile.number("network.smallest_fitted_B"));
+  std::string names;
+  for (const graph::Collective& collective : graph.collectives) {
+    const std::string name = collective.name + " (" + text_of(collective.bytes) + ")";
+    const bool bulk = !collective.phases.empty() && !collective.phases[0].loads.empty();
+    if (bulk && collective.bytes < smallest && names.find(name) == names.npos)
+      names += (names.empty() ? "" : ", ") + name;
+  }
+  if (!names.empty())
+    list.push_back({"extrapolation", "smaller than the collectives (" + text_of(smallest) +
+                                         " and up) that the latency of profile " + profile.id +
+                                         " was fitted to: " + names});
+}
+
 void warn_of_assumptions(std::vector<result::Warning>& list, const cost::Profile& profile) {
   std::string keys;
   for (const auto& [key, number] : profile.numbers)
@@ -57,10 +75,12 @@ void warn_of_assumptions(std::vector<result::Warning>& list, const cost::Profile
 
 std::vector<result::Warning> warnings_of(const spec::Scenario& scenario,
                                          const cost::Profile& profile,
+                                         const graph::StepGraph& graph,
                                          const engine::Timeline& timeline) {
   std::vector<result::Warning> list;
   warn_of_transport(list, scenario, profile);
   warn_of_extrapolation(list, scenario, profile);
+  warn_of_small_collectives(list, profile, graph);
   warn_of_assumptions(list, profile);
   if (!timeline.steady)
     list.push_back({"unsteady", "steps did not repeat before the cap on simulated steps"});

@@ -11,10 +11,11 @@
 
 namespace scapesim {
 
-/// Extrapolation outside sampled curves, a transport far under the line rate, assumed numbers, an
-/// unsteady step. In a fixed order.
+/// Extrapolation outside sampled curves or fitted sizes, a transport far under the line rate,
+/// assumed numbers, an unsteady step. In a fixed order.
 std::vector<result::Warning> warnings_of(const spec::Scenario& scenario,
                                          const cost::Profile& profile,
+                                         const graph::StepGraph& graph,
                                          const engine::Timeline& timeline);
 
 }  // namespace scapesim
