@@ -8,6 +8,7 @@
 #include "sim/base/version.hpp"
 #include "sim/plan/memory.hpp"
 #include "sim/plan/plan.hpp"
+#include "sim/predict/used_keys.hpp"
 #include "sim/predict/warnings.hpp"
 #include "sim/result/metrics.hpp"
 
@@ -85,12 +86,13 @@ void add_interval(result::Run& run, std::vector<Seconds> drawn) {
   run.has_interval = true;
 }
 
-void add_identity(result::Run& run, const spec::Scenario& scenario, const cost::Profile& profile) {
+void add_identity(result::Run& run, const spec::Scenario& scenario, const cost::Profile& profile,
+                  const graph::StepGraph& graph) {
   run.scenario = scenario.name;
   run.series = scenario.series;
   run.hash = scenario.hash;
   run.calibration = profile.id;
-  run.weakest_provenance = name_of(cost::weakest(profile));
+  run.weakest_provenance = name_of(weakest(profile, used_keys(profile, graph)));
   run.version = version();
   run.gpus = scenario.cluster.gpus;
 }
@@ -129,7 +131,7 @@ Prediction predict(const spec::Scenario& scenario, const cost::Profile& profile,
   const result::StepMetrics metrics = result::metrics_of(graph, timeline);
 
   result::Run run;
-  add_identity(run, scenario, profile);
+  add_identity(run, scenario, profile, graph);
   run.step_time = metrics.step_time;
   run.breakdown = metrics.breakdown;
   run.communication = metrics.communication;

@@ -5,6 +5,7 @@
 
 #include "sim/base/unit_text.hpp"
 #include "sim/cost/kernels.hpp"
+#include "sim/predict/used_keys.hpp"
 
 namespace scapesim {
 
@@ -63,10 +64,14 @@ void warn_of_small_collectives(std::vector<result::Warning>& list, const cost::P
                                          " was fitted to: " + names});
 }
 
-void warn_of_assumptions(std::vector<result::Warning>& list, const cost::Profile& profile) {
+void warn_of_assumptions(std::vector<result::Warning>& list, const cost::Profile& profile,
+                         const graph::StepGraph& graph) {
   std::string keys;
-  for (const auto& [key, number] : profile.numbers)
-    if (number.origin.kind == cost::Provenance::assumed) keys += (keys.empty() ? "" : ", ") + key;
+  for (const std::string& key : used_keys(profile, graph)) {
+    const auto number = profile.numbers.find(key);
+    if (number != profile.numbers.end() && number->second.origin.kind == cost::Provenance::assumed)
+      keys += (keys.empty() ? "" : ", ") + key;
+  }
   if (!keys.empty())
     list.push_back({"assumed", "assumed, not measured, in profile " + profile.id + ": " + keys});
 }
@@ -81,7 +86,7 @@ std::vector<result::Warning> warnings_of(const spec::Scenario& scenario,
   warn_of_transport(list, scenario, profile);
   warn_of_extrapolation(list, scenario, profile);
   warn_of_small_collectives(list, profile, graph);
-  warn_of_assumptions(list, profile);
+  warn_of_assumptions(list, profile, graph);
   if (!timeline.steady)
     list.push_back({"unsteady", "steps did not repeat before the cap on simulated steps"});
   return list;
