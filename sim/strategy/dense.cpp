@@ -54,14 +54,14 @@ class Dense final : public Communication {
 
     Waits ready;
     also_wait(ready, reduced_);
-    const auto norm = add_call(program, context_,
-                               {.name = "gradient norm all-reduce",
-                                .kind = CollectiveKind::all_reduce,
-                                .bytes = Bytes(4),
-                                .regime = Regime::scalar},
-                               Stream::communication, "M23", ready);
     // Without sharding every rank holds all reduced gradients: no communication for the norm.
-    if (sharded(context_)) also_wait(ready, norm);
+    if (sharded(context_))
+      also_wait(ready, add_call(program, context_,
+                                {.name = "gradient norm all-reduce",
+                                 .kind = CollectiveKind::all_reduce,
+                                 .bytes = Bytes(4),
+                                 .regime = Regime::scalar},
+                                Stream::communication, "M23", ready));
     const OpId update = add_update(program, ready);
     if (sharded(context_)) gather_parameters(program, update);
   }
@@ -110,8 +110,11 @@ class Dense final : public Communication {
 
   OpId add_update(Program& program, const Waits& ready) const {
     const spec::Scenario& s = context_.scenario;
-    const double bytes = update_bytes(s.training.optimizer, s.strategy.kernels);
     const bool fused = s.strategy.kernels == spec::Kernels::fused;
+    const bool mixed = s.training.precision != spec::Precision::fp32;
+    // The fused kernel writes the parameters in compute precision too.
+    const double copy = fused && mixed ? parameter_bytes(s.training.precision) : 0;
+    const double bytes = update_bytes(s.training.optimizer, s.strategy.kernels) + copy;
     return add_pass(program, context_,
                     {.name = std::string(name_of(s.training.optimizer)) + " update",
                      .traffic = Bytes(updated_parameters(context_) * bytes),
