@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/explanation.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -13,6 +14,32 @@ CalibrationRow row_of(const std::string& key, const char* kind, const Entry& ent
           .kind = kind,
           .provenance = std::string(name_of(entry.origin.kind)),
           .source = entry.origin.source};
+}
+
+CalibrationRow row_of(const std::string& key, const cost::Number& number) {
+  CalibrationRow row = row_of(key, "number", number);
+  row.value = number.value, row.low = number.low, row.high = number.high;
+  return row;
+}
+
+CalibrationRow row_of(const std::string& key, const cost::Curve& curve) {
+  CalibrationRow row = row_of(key, "curve", curve);
+  row.low = curve.low_factor, row.high = curve.high_factor;
+  return row;
+}
+
+/// "gemm.*" names every key that begins with "gemm.".
+bool names(const std::string& pattern, const std::string& key) {
+  if (!pattern.ends_with('*')) return pattern == key;
+  return key.starts_with(pattern.substr(0, pattern.size() - 1));
+}
+
+template <class Entries>
+void add_rows(const std::set<std::string>& patterns, const Entries& entries,
+              std::vector<CalibrationRow>& rows) {
+  for (const auto& [key, entry] : entries)
+    if (std::ranges::any_of(patterns, [&](const std::string& p) { return names(p, key); }))
+      rows.push_back(row_of(key, entry));
 }
 
 }  // namespace
@@ -35,23 +62,12 @@ Explanation explain_step_time(const result::Outcome& outcome, const cost::Profil
   const auto* run = std::get_if<result::Run>(&outcome);
   if (run == nullptr) return explanation;
   explanation.terms = run->terms;
-  std::set<std::string> keys;
+  std::set<std::string> patterns;
   for (const result::Term& term : run->terms)
-    for (std::string& key : keys_in(term.calibration)) keys.insert(std::move(key));
-  for (const std::string& key : keys) {
-    if (const auto number = profile.numbers.find(key); number != profile.numbers.end()) {
-      CalibrationRow row = row_of(key, "number", number->second);
-      row.value = number->second.value;
-      row.low = number->second.low;
-      row.high = number->second.high;
-      explanation.calibration.push_back(row);
-    } else if (const auto curve = profile.curves.find(key); curve != profile.curves.end()) {
-      CalibrationRow row = row_of(key, "curve", curve->second);
-      row.low = curve->second.low_factor;
-      row.high = curve->second.high_factor;
-      explanation.calibration.push_back(row);
-    }
-  }
+    for (std::string& key : keys_in(term.calibration)) patterns.insert(std::move(key));
+  add_rows(patterns, profile.numbers, explanation.calibration);
+  add_rows(patterns, profile.curves, explanation.calibration);
+  std::ranges::sort(explanation.calibration, {}, &CalibrationRow::key);
   return explanation;
 }
 

@@ -69,9 +69,10 @@ std::string errors_text(std::span<const Comparison> against) {
   const std::size_t unmatched = against.size() - static_cast<std::size_t>(rows);
   std::string out;
   if (rows > 0)
-    out = fmt::format("\n{} measured values: mean error {}, worst {}\n", rows, percent(sum / rows),
-                      percent(worst));
-  if (unmatched > 0) out += fmt::format("{} measured values have no predicted point\n", unmatched);
+    out = fmt::format("\nmeasured values compared: {}, mean error {}, worst {}\n", rows,
+                      percent(sum / rows), percent(worst));
+  if (unmatched > 0)
+    out += fmt::format("measured values without a predicted point: {}\n", unmatched);
   return out;
 }
 
@@ -81,8 +82,9 @@ std::string other_metrics_text(std::span<const Comparison> against) {
     if (c.measured.metric == kStepTime) continue;
     const std::optional<double> error = study::error_of(c);
     rows.push_back({c.measured.series, fmt::format("{}", c.measured.gpus), c.measured.metric,
-                    c.predicted ? fmt::format("{:.5g}", *c.predicted) : "-",
-                    fmt::format("{:.5g}", c.measured.value), error ? signed_percent(*error) : "-"});
+                    c.predicted ? metric_text(c.measured.metric, *c.predicted) : "-",
+                    metric_text(c.measured.metric, c.measured.value),
+                    error ? signed_percent(*error) : "-"});
   }
   if (rows.empty()) return "";
   return "\n" + table({{"series", Align::left},
@@ -151,8 +153,8 @@ std::string validation_text(const study::Validation& validation) {
   for (const study::ValidationRow& r : validation.rows) {
     const std::optional<double> error = study::error_of(r);
     rows.push_back({r.model, r.series, fmt::format("{}", r.gpus), r.metric,
-                    r.predicted ? fmt::format("{:.5g}", *r.predicted) : "infeasible",
-                    fmt::format("{:.5g}", r.measured), error ? signed_percent(*error) : "-"});
+                    r.predicted ? metric_text(r.metric, *r.predicted) : "infeasible",
+                    metric_text(r.metric, r.measured), error ? signed_percent(*error) : "-"});
   }
   for (const study::ValidationGroup& g : validation.groups)
     groups.push_back({g.method, g.metric, fmt::format("{}", g.rows), percent(g.mean_error),

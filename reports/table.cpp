@@ -5,6 +5,8 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "sim/base/unit_text.hpp"
+
 namespace scapesim::reports {
 namespace {
 
@@ -45,9 +47,19 @@ std::string table(const std::vector<Column>& columns,
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
+std::string signed_percent(double share) {
+  const std::string text = fmt::format("{:+.1f} %", 100 * share);
+  return text == "-0.0 %" ? "+0.0 %" : text;
+}
 
 std::string gib(Bytes size) { return fmt::format("{:.2f}", size.si() / 1073741824.0); }
+
+std::string metric_text(std::string_view metric, double value) {
+  if (metric.ends_with("_B")) return text_of(Bytes(value));
+  if (metric == "mfu") return percent(value);
+  if (metric.ends_with("_per_s")) return fmt::format("{:.0f}", value);
+  return fmt::format("{:.4f}", value);
+}
 
 std::string gbps(BytesPerSecond rate) { return fmt::format("{:.2f}", rate.si() / 1e9); }
 

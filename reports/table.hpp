@@ -28,6 +28,8 @@ std::string percent(double share);         ///< "49.5 %"
 std::string signed_percent(double share);  ///< "+1.3 %", "-0.2 %"
 std::string gib(Bytes size);               ///< "58.62"
 std::string gbps(BytesPerSecond rate);     ///< "3.62", in GB/s
+/// A value of study::metrics(), in the unit that suits its name.
+std::string metric_text(std::string_view metric, double value);
 /// `share` of 40 characters.
 std::string bar(double share);
 

@@ -74,7 +74,9 @@ graph::CollectiveKind parse_kind(const std::string& text) {
 
 spec::Cluster cluster_of(const Options& options) {
   spec::Cluster cluster = scenario::load_cluster(options.cluster, options.set);
-  cluster.gpus = parse_counts(options.gpus, "--gpus").front();
+  const std::vector<int> counts = parse_counts(options.gpus, "--gpus");
+  if (counts.size() != 1) refuse("--gpus", "one count is expected", "for example 64");
+  cluster.gpus = counts.front();
   const int most = cluster.nodes * cluster.gpus_per_node;
   if (cluster.gpus > most)
     refuse("--gpus", fmt::format("{} has {} GPUs, not {}", cluster.name, most, cluster.gpus), "");

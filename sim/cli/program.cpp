@@ -46,7 +46,7 @@ void check_command(std::span<const std::string> arguments) {
 
 /// Arguments that no option took: misspelt options, one value too many.
 void check_extras(const CLI::App& app) {
-  std::vector<std::string> names = {"--help"};
+  std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options())
     if (!option->get_lnames().empty()) names.push_back("--" + option->get_lnames()[0]);
   const std::vector<std::string_view> known(names.begin(), names.end());
@@ -103,7 +103,8 @@ int run_program(std::span<const std::string> arguments) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     for (CLI::App* sub : app.get_subcommands()) check_extras(*sub);
-    refuse("", error.what(), "");
+    const std::string command = arguments[0].starts_with("-") ? "" : arguments[0] + " ";
+    refuse("", error.what(), fmt::format("see scapesim {}--help", command));
   }
   if (!action) refuse("", "no command", "");
   return deliver(action());

@@ -9,6 +9,14 @@
 namespace scapesim::study {
 namespace {
 
+/// Series share most of their keys, so that the same rule breaks for each of them.
+void add_once(std::vector<Problem>& problems, const Problem& problem) {
+  const auto same = [&](const Problem& p) {
+    return p.key == problem.key && p.what == problem.what;
+  };
+  if (std::ranges::none_of(problems, same)) problems.push_back(problem);
+}
+
 /// The scenarios of one series on every count; broken rules are added to `problems`.
 std::vector<spec::Scenario> on_counts(const spec::Scenario& scenario, std::span<const int> gpus,
                                       Scaling scaling, std::vector<Problem>& problems) {
@@ -17,7 +25,7 @@ std::vector<spec::Scenario> on_counts(const spec::Scenario& scenario, std::span<
     try {
       list.push_back(scenario::with_gpus(scenario, count, scaling == Scaling::weak));
     } catch (const InputError& error) {
-      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+      for (const Problem& problem : error.problems()) add_once(problems, problem);
     }
   }
   return list;

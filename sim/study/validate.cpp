@@ -26,7 +26,7 @@ struct Measurement {
   bool distributed_optimizer = false;
   bool residual_offload = false;
   bool replica_offload = false;
-  std::string density;
+  double density = 1;
   int micro_batch = 0;
   int gpus = 0;
   std::string metric;
@@ -61,12 +61,11 @@ std::vector<Measurement> load_measurements(const fs::path& file) {
                     .distributed_optimizer = flag(csv, c[3], "distributed_optimizer", problems),
                     .residual_offload = flag(csv, c[4], "residual_offload", problems),
                     .replica_offload = flag(csv, c[5], "replica_offload", problems),
-                    .density = c[6].text,
+                    .density = positive_number(csv, c[6], "density", problems),
                     .micro_batch = positive_integer(csv, c[1], "micro_batch", problems),
                     .gpus = positive_integer(csv, c[7], "gpus", problems),
                     .metric = c[8].text,
                     .value = positive_number(csv, c[9], "value", problems)});
-    positive_number(csv, c[6], "density", problems);
   }
   problems.raise();
   return list;
@@ -74,23 +73,30 @@ std::vector<Measurement> load_measurements(const fs::path& file) {
 
 std::string series_of(const Measurement& m) {
   std::string series = m.strategy;
-  if (m.strategy != "dense") series += " d=" + m.density;
+  if (m.strategy != "dense") series += fmt::format(" d={}", m.density);
   if (m.distributed_optimizer) series += " zero1";
   if (m.residual_offload) series += " residual-offload";
   if (m.replica_offload) series += " replica-offload";
   return series;
 }
 
-/// The flags of a run as overrides of the shipped scenario.
-std::vector<std::string> overrides_of(const Measurement& m) {
-  std::string offload = m.residual_offload ? "\"residual\"" : "";
-  if (m.replica_offload) offload += offload.empty() ? "\"replica\"" : ", \"replica\"";
-  return {fmt::format("training.micro_batch={}", m.micro_batch),
-          fmt::format("strategy.method=\"{}\"", m.strategy),
-          fmt::format("strategy.sharding=\"{}\"", m.distributed_optimizer ? "zero1" : "none"),
-          fmt::format("strategy.density={}", m.density),
-          fmt::format("strategy.offload=[{}]", offload),
-          fmt::format("cluster.gpus={}", m.gpus)};
+/// The shipped scenario with the flags of a run; what no flag names stays as it was run (unfused
+/// kernels, blocking wait for the mask, whole-tensor owners). Throws InputError.
+spec::Scenario with_flags(spec::Scenario scenario, const Measurement& m) {
+  const std::optional<spec::Method> method = find_named<spec::Method>(m.strategy);
+  if (!method)
+    throw InputError(Problem{{},
+                             "strategy",
+                             fmt::format("\"{}\" is not a strategy", m.strategy),
+                             did_you_mean(m.strategy, all_names<spec::Method>())});
+  scenario.series = series_of(m);
+  scenario.training.micro_batch = m.micro_batch;
+  scenario.strategy.method = *method;
+  scenario.strategy.sharding =
+      m.distributed_optimizer ? spec::Sharding::zero1 : spec::Sharding::none;
+  scenario.strategy.density = m.density;
+  scenario.strategy.offload = {.residual = m.residual_offload, .replica = m.replica_offload};
+  return scenario::with_gpus(scenario, m.gpus, false);
 }
 
 /// scenarios/vista-llama-1.8b.toml for llama-1.8B.
@@ -109,9 +115,8 @@ class Predictions {
     const std::string key = fmt::format("{} {} {}", m.model, series_of(m), m.gpus);
     if (const auto found = known_.find(key); found != known_.end()) return found->second;
     const fs::path file = scenario_file(data_, m.model);
-    std::vector<spec::Scenario> scenarios = scenario::load_scenarios(file, overrides_of(m));
-    scenarios.resize(1);  // every variant is the same run under these overrides
-    const std::vector<Series> series = with_profiles(std::move(scenarios), file.parent_path());
+    const spec::Scenario scenario = with_flags(scenario::load_scenarios(file).front(), m);
+    const std::vector<Series> series = with_profiles({scenario}, file.parent_path());
     calibration_ = series[0].profile.id;
     const PredictOptions options{.driver = engine::Driver::standalone, .interval_draws = 0};
     return known_.emplace(key, predict(series[0].scenario, series[0].profile, options).outcome)
