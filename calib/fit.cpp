@@ -42,6 +42,7 @@ Fit fit_linear(const MatrixXd& design, const VectorXd& measured) {
 }
 
 Fit fit_positive(const Model& model, const VectorXd& measured, VectorXd start) {
+  SCAPESIM_CHECK(measured.size() > start.size(), "{} rows", measured.size());
   VectorXd logs = start.array().log();
   const auto residual_at = [&](const VectorXd& at) -> VectorXd {
     return (model(at.array().exp().matrix()).array() / measured.array()).log();
@@ -61,7 +62,7 @@ Fit fit_positive(const Model& model, const VectorXd& measured, VectorXd start) {
     normal.diagonal().array() += 1e-12;
     const VectorXd step = -normal.ldlt().solve(jacobian.transpose() * residual);
     const VectorXd next = residual_at(logs + step);
-    if (next.squaredNorm() >= residual.squaredNorm()) {
+    if (!(next.squaredNorm() < residual.squaredNorm())) {  // worse, or not a number
       damping *= 4;
       if (damping > 1e8) break;
       continue;

@@ -72,7 +72,8 @@ KernelCosts::KernelCosts(const Profile& profile, const spec::Gpu& gpu, spec::Pre
       tile_n_(profile.number("gemm.tile_n")),
       small_tile_efficiency_(profile.number("gemm.small_tile_efficiency")),
       multiprocessors_(gpu.multiprocessors),
-      attention_peak_(gpu.peak_bf16),
+      // Attention stays in bf16 beside narrower GEMMs.
+      attention_peak_(precision == spec::Precision::fp32 ? gpu.peak_tf32 : gpu.peak_bf16),
       backward_ratio_(profile.number("attention.backward_ratio")),
       hbm_(profile.number("hbm.bandwidth_Bps")),
       launch_(profile.number("hbm.launch_s")) {
@@ -103,7 +104,8 @@ Seconds KernelCosts::time(const Gemm& gemm) const {
     const Flops issued(2.0 * waves * multiprocessors_ * tile.m * tile.n * k);
     arithmetic = std::min(arithmetic, issued * (overhead / tile.efficiency) / gemm_rate_);
   }
-  const double output_bytes = gemm.accumulate_fp32 ? 8.0 : 2.0;
+  // C is written as bf16 also by fp8 inputs; an fp32 accumulator is read and written.
+  const double output_bytes = gemm.accumulate_fp32 ? 8.0 : std::max(2.0, element_bytes_);
   const Bytes traffic((m * k + n * k) * element_bytes_ + m * n * output_bytes);
   return std::max(arithmetic, traffic / hbm_) + launch_;
 }

@@ -18,6 +18,7 @@ struct LayerCost {
   Flops flops;
 };
 
+/// [M11] A layer's pass: its kernels one after the other.
 LayerCost layer_cost(const std::vector<workload::Operation>& operations,
                      const cost::KernelCosts& costs) {
   LayerCost sum;
@@ -51,6 +52,7 @@ OpId append(strategy::Program& program, graph::Operation operation) {
   return OpId{static_cast<std::uint32_t>(program.operations.size() - 1)};
 }
 
+/// [M34] Host work that the GPU waits for: a constant of the profile.
 OpId add_host(strategy::Program& program, std::string name, Seconds time, std::string key) {
   graph::Operation operation;
   operation.name = std::move(name);

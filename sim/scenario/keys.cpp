@@ -29,7 +29,9 @@ constexpr Range<BytesPerSecond> kBandwidthOrNone{BytesPerSecond(0), 1000_TBps};
 constexpr Range<FlopsPerSecond> kRate{FlopsPerSecond(1e9), 1e6_TFLOPps};
 constexpr Range<FlopsPerSecond> kRateOrNone{FlopsPerSecond(0), 1e6_TFLOPps};
 constexpr Range<Bytes> kCapacity{0_B, 1e6_GB};
-constexpr Range<Bytes> kBuffer{1_KB, 1e6_GB};
+constexpr Range<Bytes> kMemory{1_MB, 1e6_GB};
+constexpr Range<Bytes> kStaging{1_MB, 1e6_GB};  // smaller ones are latency alone, and very many
+constexpr Range<Bytes> kChunk{1_MB, 1e6_GB};    // bounds the operations of a step
 
 std::vector<Key> general_keys() {
   Field description = text(AT(name));
@@ -97,7 +99,7 @@ std::vector<Key> training_keys() {
        "activations computed again in the backward pass"},
       {"training", "overlap_gradients", flag(AT(training.overlap_gradients)), kFromSpec,
        "reduce gradient buckets during the backward pass; dense only"},
-      {"training", "bucket", optional_quantity<Bytes>(AT(training.bucket), kBuffer), kFromSpec,
+      {"training", "bucket", optional_quantity<Bytes>(AT(training.bucket), kChunk), kFromSpec,
        "size of a gradient bucket; none is one buffer for all gradients"},
   };
 }
@@ -149,7 +151,7 @@ std::vector<Key> strategy_keys() {
       {"strategy", "second_payload", choice(AT(strategy.second_payload)), kFromSpec,
        "zero1: all-reduce of updated weights, as released or left out"},
       {"strategy", "offload", offload_list(), kFromSpec, "state kept in host memory"},
-      {"strategy", "offload_chunk", optional_quantity<Bytes>(AT(strategy.offload_chunk), kBuffer),
+      {"strategy", "offload_chunk", optional_quantity<Bytes>(AT(strategy.offload_chunk), kChunk),
        kFromSpec, "staging buffer of the offload; none is the largest tensor"},
   };
 }
@@ -186,7 +188,7 @@ std::vector<Key> cluster_keys() {
        "dense tf32 peak, for fp32 matrix products"},
       {"cluster", "hbm_bandwidth", quantity(AT(cluster.gpu.hbm_bandwidth), kBandwidth),
        required("\"4.0TB/s\""), "GPU memory, data sheet"},
-      {"cluster", "gpu_memory", quantity(AT(cluster.gpu.memory), kBuffer), required("\"96GiB\""),
+      {"cluster", "gpu_memory", quantity(AT(cluster.gpu.memory), kMemory), required("\"96GiB\""),
        "GPU memory as nvidia-smi reports it"},
       {"cluster", "multiprocessors", integer(AT(cluster.gpu.multiprocessors), {1, 100'000}),
        required("132"), "streaming multiprocessors of the GPU"},

@@ -40,8 +40,8 @@ int moments(spec::Optimizer optimizer) {
   throw InternalError("optimizer");
 }
 
-// [M30] Fused: weight, gradient and each moment once in, weight and moments once out (fp32); the
-// bf16 copy, the gradient norm and clipping are separate calls of an unfused step.
+// [M30] Fused: weight, gradient and each moment once in, weight and moments once out (fp32). The
+// gradient norm and the bf16 copy are separate calls of an unfused step.
 double update_bytes(spec::Optimizer optimizer, spec::Kernels kernels) {
   if (kernels == spec::Kernels::fused) return 4 + 8 + 8.0 * moments(optimizer);
   constexpr double kAround = kNorm + kCastToBf16;

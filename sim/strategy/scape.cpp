@@ -98,6 +98,7 @@ class Scape final : public Communication {
         program, "gradient scaling and zeroing", "M31",
         counts_.n * gradient_upkeep_bytes(context_.scenario.training.gradient_dtype), 2, {{last}});
     const std::size_t offsets = program.operations.size();
+    // [M44] Where each tile's payload begins, from the mask that came during the step: one scan.
     if (counts_.fused && strategy_.mask_delay == 1)
       pass(program, "mask offsets", "M44", scanned(), 2, {{upkeep}});
     const OpId gathered = strategy_.mask_delay == 1 ? local_pass(program, {{upkeep}})
@@ -153,7 +154,8 @@ class Scape final : public Communication {
   // [M52] A mask of this very step: the moment is stored, its mask made and exchanged, and only
   // then gathered. All of it on the critical path.
   OpId local_pass_with_mask(Program& program, const Waits& waits) {
-    const double moment = counts_.fused ? counts_.n * 4 * kFloat : 0;
+    const double gradient = gradient_bytes(context_.scenario.training.gradient_dtype);
+    const double moment = counts_.fused ? counts_.n * (3 * kFloat + gradient) : 0;
     const OpId accumulated = pass(program, "accumulate", "M52", moment, 1, waits);
     make_mask(program, accumulated);
     Waits ready{{accumulated}};
@@ -214,18 +216,28 @@ class Scape final : public Communication {
   // out, the compute-precision copy, mask and payload.
   double update_bytes_per_element() const {
     if (!counts_.fused) return update_bytes(spec::Optimizer::adams, spec::Kernels::unfused);
-    return 4 * kFloat + parameter_bytes(context_.scenario.training.precision) + mask_element() +
-           payload_share();
+    return 4 * kFloat + compute_copy() + mask_element() + payload_share();
+  }
+
+  /// Parameters in compute precision, written beside the fp32 weights.
+  double compute_copy() const {
+    const spec::Precision precision = context_.scenario.training.precision;
+    return precision == spec::Precision::fp32 ? 0 : parameter_bytes(precision);
   }
 
   void update(Program& program, const Waits& payload) const {
     const bool alone = !counts_.sharded || strategy_.second_payload == spec::SecondPayload::none;
     const double elements = alone ? counts_.n : counts_.updated;
-    const OpId updated =
-        pass(program, "scatter and adams update", counts_.fused ? "M53" : "M50",
-             elements * update_bytes_per_element(), counts_.fused ? 1 : 12, payload);
-    if (alone) return;
-    Waits ready{{updated}};
+    PassSpec spec{.name = "scatter and adams update",
+                  .traffic = Bytes(elements * update_bytes_per_element()),
+                  .launches = counts_.fused ? 1 : 12,
+                  .formula = counts_.fused ? "M53" : "M50"};
+    if (alone) {
+      on_replica(program, std::move(spec), payload);
+      return;
+    }
+    Waits ready{{add_pass(program, context_, std::move(spec), payload)}};
+    // [M48] Updated fp32 weights on the mask, from the owners to every replica.
     also_wait(ready, add_call(program, context_,
                               {.name = "weight payload all-reduce",
                                .kind = CollectiveKind::all_reduce,
@@ -236,12 +248,17 @@ class Scape final : public Communication {
 
   // [M54] Every rank's fp32 replica: decay off the mask, updated weights on it, cast.
   void write_back(Program& program, const Waits& ready) const {
-    const double fused = 2 * kFloat + parameter_bytes(context_.scenario.training.precision) +
-                         mask_element() + counts_.weights.si() / counts_.n;
+    const double fused =
+        2 * kFloat + compute_copy() + mask_element() + counts_.weights.si() / counts_.n;
     PassSpec spec{.name = "replica write-back",
                   .traffic = Bytes(counts_.n * (counts_.fused ? fused : kUnfusedReplica)),
                   .launches = counts_.fused ? 1 : 6,
                   .formula = counts_.fused ? "M54" : "M50"};
+    on_replica(program, std::move(spec), ready);
+  }
+
+  /// A pass over all fp32 weights, which are in HBM or visit it from host memory.
+  void on_replica(Program& program, PassSpec spec, const Waits& ready) const {
     const Bytes replica(kFloat * counts_.n);
     if (!strategy_.offload.replica)
       add_pass(program, context_, std::move(spec), ready);
@@ -274,7 +291,9 @@ StateMemory scape_memory(const Context& context) {
   const Bytes scratch(kFloat * static_cast<double>(context.workload.largest_tensor));
   const Bytes staging = 2 * offload_chunk(context);
   StateMemory memory = dense_memory(context);
-  const double master = kFloat * (c.sharded && c.fused ? c.updated : c.n);
+  // In fp32 training the parameters are their own master weights.
+  const bool mixed = context.scenario.training.precision != spec::Precision::fp32;
+  const double master = mixed ? kFloat * (c.sharded && c.fused ? c.updated : c.n) : 0;
   memory.optimizer = Bytes(master + kFloat * c.n);
   memory.strategy = 2 * c.mask + scratch;
   memory.strategy += strategy.offload.residual ? staging : Bytes(kFloat * c.n);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "sim/base/check.hpp"
+
 namespace scapesim::workload {
 
 namespace {
@@ -129,14 +131,31 @@ std::vector<Operation> layer_backward(const spec::Model& model, const Shape& s) 
 /// [M60] Elements per token that one layer keeps for its backward pass with flash attention:
 /// inputs of the norms and of every GEMM, both sides of the activation, q k v and the output of
 /// attention. Rotary embedding writes new q and k while v stays a view of the whole qkv output.
-/// Method of Korthikanti 2022 sec. 4, without its attention square.
-int64_t kept_elements(const spec::Model& model, const Shape& s, spec::Recompute recompute) {
-  if (recompute == spec::Recompute::full) return s.hidden;
+/// Method of Korthikanti 2022 sec. 4, without its attention square and its dropout masks.
+int64_t kept_elements(const spec::Model& model, const Shape& s) {
   const int64_t qkv = s.query + 2 * s.key_value;
   const int64_t rotated = model.positions == spec::Positions::rope ? s.query + s.key_value : 0;
-  const int64_t attention_output = recompute == spec::Recompute::selective ? 0 : s.query;
+  const int64_t attention_output = s.query;
   const int64_t norms = 4 * s.hidden;
   return norms + qkv + rotated + attention_output + s.ffn_in + s.ffn;
+}
+
+/// [M60] Bytes per micro-batch that live from forward to backward. Recomputing the attention core
+/// saves only the statistics of its softmax: q, k, v are its inputs and the projection needs its
+/// output. Recomputing the layer leaves the layer's input.
+Bytes kept_bytes(const spec::Model& model, const Shape& s, spec::Recompute recompute) {
+  const auto tokens = static_cast<double>(s.tokens);
+  const Bytes all(tokens * static_cast<double>(kept_elements(model, s)) * s.activation);
+  const Bytes statistics(tokens * kFloat * static_cast<double>(s.heads));
+  switch (recompute) {
+    case spec::Recompute::none:
+      return all + statistics;
+    case spec::Recompute::selective:
+      return all;
+    case spec::Recompute::full:
+      return Bytes(tokens * static_cast<double>(s.hidden) * s.activation);
+  }
+  throw InternalError("recompute");
 }
 
 Layer transformer_layer(const spec::Model& model, const spec::Training& training, const Shape& s,
@@ -157,12 +176,8 @@ Layer transformer_layer(const spec::Model& model, const spec::Training& training
   const auto backward = layer_backward(model, s);
   layer.backward.insert(layer.backward.end(), backward.begin(), backward.end());
 
-  const double tokens = static_cast<double>(s.tokens);
-  const double softmax_statistics = kFloat * static_cast<double>(s.heads);
-  const auto kept = static_cast<double>(kept_elements(model, s, training.recompute));
-  const auto all = static_cast<double>(kept_elements(model, s, spec::Recompute::none));
-  layer.kept = Bytes(tokens * (kept * s.activation + softmax_statistics));
-  layer.transient = Bytes(tokens * (all - kept) * s.activation);
+  layer.kept = kept_bytes(model, s, training.recompute);
+  layer.transient = kept_bytes(model, s, spec::Recompute::none) - layer.kept;
   return layer;
 }
 
