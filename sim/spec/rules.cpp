@@ -53,7 +53,7 @@ bool valid_degrees(const Scenario& scenario) {
 }
 
 void check_batch(const Scenario& scenario, Violations& list) {
-  constexpr std::int64_t kMostMicroBatches = 65'536;  // far above any job, bounds the step graph
+  constexpr std::int64_t kMostMicroBatches = 16'384;  // far above any job, bounds the step graph
   if (!valid_degrees(scenario)) return;
   const std::int64_t dp = data_parallel_size(scenario);
   const std::int64_t micro_batch = scenario.training.micro_batch;
@@ -105,6 +105,9 @@ void check_offload(const Scenario& scenario, Violations& list) {
   if (cluster.host_memory.si() <= 0)
     list.push_back(
         {"strategy.offload", "the cluster has no host memory", "set cluster.host_memory"});
+  if (cluster.host_memory_bandwidth.si() <= 0)
+    list.push_back({"strategy.offload", "the cluster has no host memory bandwidth",
+                    "set cluster.host_memory_bandwidth"});
 }
 
 void check_scape(const Scenario& scenario, Violations& list) {

@@ -28,6 +28,7 @@ Scenario sound() {
   s.cluster.gpu.peak_bf16 = 989_TFLOPps;
   s.cluster.host_link.bandwidth = 450_GBps;
   s.cluster.host_memory = 116_GiB;
+  s.cluster.host_memory_bandwidth = 500_GBps;
   return s;
 }
 
@@ -71,7 +72,7 @@ TEST_CASE("the global batch is whole micro-batches on every rank, exactly") {
   CHECK(broken_by([](Scenario& s) { s.cluster.gpus = 48; }) == Keys{"training.global_batch"});
 }
 
-TEST_CASE("a step has at most 65,536 micro-batches") {
+TEST_CASE("a step has at most 16,384 micro-batches") {
   const auto batch = [](std::int64_t sequences) {
     return broken_by([=](Scenario& s) {
       s.cluster.gpus = 1;
@@ -79,8 +80,8 @@ TEST_CASE("a step has at most 65,536 micro-batches") {
       s.training.global_batch = sequences;
     });
   };
-  CHECK(batch(65'536).empty());
-  CHECK(batch(65'537) == Keys{"training.global_batch"});
+  CHECK(batch(16'384).empty());
+  CHECK(batch(16'385) == Keys{"training.global_batch"});
 }
 
 TEST_CASE("a job fits its cluster and fills its nodes") {
@@ -140,6 +141,10 @@ TEST_CASE("offloading needs something to move and a place for it") {
   CHECK(broken_by([](Scenario& s) {
           s.strategy.offload.residual = true;
           s.cluster.host_memory = 0_B;
+        }) == Keys{"strategy.offload"});
+  CHECK(broken_by([](Scenario& s) {
+          s.strategy.offload.residual = true;
+          s.cluster.host_memory_bandwidth = 0_GBps;
         }) == Keys{"strategy.offload"});
 }
 
