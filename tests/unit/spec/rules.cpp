@@ -29,6 +29,7 @@ Scenario sound() {
   s.cluster.host_link.bandwidth = 450_GBps;
   s.cluster.host_memory = 116_GiB;
   s.cluster.host_memory_bandwidth = 500_GBps;
+  s.cluster.host_memory_bandwidth = 500_GBps;
   return s;
 }
 
@@ -141,6 +142,10 @@ TEST_CASE("offloading needs something to move and a place for it") {
   CHECK(broken_by([](Scenario& s) {
           s.strategy.offload.residual = true;
           s.cluster.host_memory = 0_B;
+        }) == Keys{"strategy.offload"});
+  CHECK(broken_by([](Scenario& s) {
+          s.strategy.offload.residual = true;
+          s.cluster.host_memory_bandwidth = BytesPerSecond(0);
         }) == Keys{"strategy.offload"});
   CHECK(broken_by([](Scenario& s) {
           s.strategy.offload.residual = true;
