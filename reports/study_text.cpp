@@ -96,6 +96,26 @@ std::string other_metrics_text(std::span<const Comparison> against) {
                       rows);
 }
 
+std::string validation_rows_text(const std::vector<study::ValidationRow>& list) {
+  if (list.empty()) return "";
+  Rows rows;
+  for (const study::ValidationRow& r : list) {
+    const std::optional<double> error = study::error_of(r);
+    rows.push_back({r.model, r.series, fmt::format("{}", r.gpus), r.metric,
+                    r.predicted ? metric_text(r.metric, *r.predicted) : "infeasible",
+                    metric_text(r.metric, r.measured), error ? signed_percent(*error) : "-"});
+  }
+  return table({{"model", Align::left},
+                {"series", Align::left},
+                {"GPUs"},
+                {"metric", Align::left},
+                {"predicted"},
+                {"measured"},
+                {"error"}},
+               rows) +
+         "\n";
+}
+
 std::string size_text(Bytes size) { return fmt::format("{:.0f}", size.si()); }
 
 }  // namespace
@@ -149,13 +169,7 @@ std::string collective_text(std::string_view heading, std::span<const Collective
 }
 
 std::string validation_text(const study::Validation& validation) {
-  Rows rows, groups, checks;
-  for (const study::ValidationRow& r : validation.rows) {
-    const std::optional<double> error = study::error_of(r);
-    rows.push_back({r.model, r.series, fmt::format("{}", r.gpus), r.metric,
-                    r.predicted ? metric_text(r.metric, *r.predicted) : "infeasible",
-                    metric_text(r.metric, r.measured), error ? signed_percent(*error) : "-"});
-  }
+  Rows groups, checks;
   for (const study::ValidationGroup& g : validation.groups)
     groups.push_back({g.method, g.metric, fmt::format("{}", g.rows), percent(g.mean_error),
                       percent(g.worst_error)});
@@ -163,16 +177,12 @@ std::string validation_text(const study::Validation& validation) {
     checks.push_back({c.help, c.value ? fmt::format("{:.2f} %", 100 * *c.value) : "none",
                       fmt::format("{:.2f} %", 100 * c.limit), c.passed ? "ok" : "ABOVE"});
   return fmt::format("suite {}, calibration {}\n\n", validation.suite, validation.calibration) +
-         table({{"model", Align::left},
-                {"series", Align::left},
-                {"GPUs"},
+         validation_rows_text(validation.rows) +
+         table({{"method", Align::left},
                 {"metric", Align::left},
-                {"predicted"},
-                {"measured"},
-                {"error"}},
-               rows) +
-         "\n" +
-         table({{"method", Align::left}, {"metric", Align::left}, {"rows"}, {"mean"}, {"worst"}},
+                {"rows"},
+                {"mean error"},
+                {"worst error"}},
                groups) +
          "\n" + table({{"error budget", Align::left}, {"value"}, {"limit"}, {""}}, checks) +
          (validation.passed ? "within the budget\n" : "above the budget\n");

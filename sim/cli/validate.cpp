@@ -17,12 +17,14 @@ namespace {
 struct Options {
   FormatOptions format;
   std::string suite = "vista";
+  bool summary = false;
 };
 
 Output validate(const Options& options) {
   if (options.suite != "vista")
     refuse("SUITE", fmt::format("\"{}\" is not a suite", options.suite), "known: vista");
-  const study::Validation validation = study::validate_vista(data_folder());
+  study::Validation validation = study::validate_vista(data_folder());
+  if (options.summary) validation.rows.clear();
   return {.text = options.format.json ? reports::validation_json(validation)
                                       : reports::validation_text(validation),
           .code = validation.passed ? kDone : kFinding};
@@ -34,6 +36,7 @@ Action declare_validate(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("SUITE", options->suite,
                  "Suite of measurements: vista, the runs of calib/data/vista_scape.csv (default)");
+  app.add_flag("--summary", options->summary, "Errors by group and the budget, without the rows");
   add_json(app, options->format);
   app.footer(
       "Exit code 1 when an error is above its limit in calib/data/vista-budget.csv.\n"

@@ -29,6 +29,7 @@ graph::StepGraph dense_step(OpId reduce_after) {
 
 }  // namespace
 
+// [M72]
 TEST_CASE("communication after the backward pass is fully exposed") {
   const graph::StepGraph graph = dense_step(OpId{1});
   const StepMetrics m = metrics_of(graph, schedule(graph, 3));
@@ -62,6 +63,7 @@ TEST_CASE("what ends exactly when the compute stream needs it is hidden, a momen
   }
 }
 
+// [M70]
 TEST_CASE("busbw of a row follows nccl-tests: factor times bytes over time") {
   const graph::StepGraph graph = dense_step(OpId{1});
   const StepMetrics m = metrics_of(graph, schedule(graph, 2));
@@ -157,6 +159,7 @@ TEST_CASE("what other ranks cause is a bubble") {
   CHECK(close(alone.breakdown.exposed_communication, 1));
 }
 
+// [M75]
 TEST_CASE("terms of one name are one, keep formula and calibration, and sum to the step") {
   graph::StepGraph graph = dense_step(OpId{1});
   graph.classes[0].operations[0].name = "forward 0";
@@ -208,6 +211,7 @@ TEST_CASE("equal collectives are one row with their count") {
   CHECK(m.communication[0].busbw.si() == Approx(1.5e9).epsilon(1e-12));
 }
 
+// [M73]
 TEST_CASE("nothing communicated has no overlap fraction") {
   const graph::StepGraph graph =
       one_class({operation("forward", Kind::compute, Stream::compute, 2)});
@@ -216,10 +220,12 @@ TEST_CASE("nothing communicated has no overlap fraction") {
   CHECK(m.communication.empty());
 }
 
+// [M71]
 TEST_CASE("utilisation is model arithmetic over the peak of all GPUs") {
   CHECK(model_flops_utilisation(4000_TFLOP, 2_s, 4, 1000_TFLOPps) == Approx(0.5).epsilon(1e-15));
 }
 
+// [M74]
 TEST_CASE("an interval holds the prediction and the central draws") {
   std::vector<Seconds> drawn;
   for (int i = 20; i >= 0; --i) drawn.push_back(Seconds(1 + 0.01 * i));

@@ -23,6 +23,7 @@ double efficiency(const study::Point& p) { return *study::run_of(p)->efficiency;
 
 }  // namespace
 
+// [M76]
 TEST_CASE("strong efficiency is work per GPU and time against the smallest count") {
   std::vector<study::Point> points = {point(4, 14.027), point(64, 4.98722)};
   study::set_efficiency(points, study::Scaling::strong);
