@@ -26,6 +26,12 @@ Fabric::Parts empty_parts(const spec::Cluster& cluster, int nodes) {
   return parts;
 }
 
+VertexId new_vertex(Fabric::Parts& parts, Vertex vertex) {
+  const VertexId id = add_vertex(parts.graph);
+  parts.graph[id] = vertex;
+  return id;
+}
+
 void connect(Fabric::Parts& parts, VertexId lower, VertexId upper, Link link) {
   const LinkId up{static_cast<std::uint32_t>(parts.links.size())};
   const LinkId down{up.value + 1};
@@ -40,21 +46,20 @@ void add_node(Fabric::Parts& parts, const spec::Cluster& cluster, VertexId leaf)
   const BytesPerSecond nic_capacity = cluster.nic_bandwidth * cluster.nics_per_node / nics;
   const Link lane{LinkKind::lane, BytesPerSecond(std::numeric_limits<double>::infinity())};
   const auto node = static_cast<std::uint32_t>(parts.gpu_vertices.size()) / gpus;
-  Graph& graph = parts.graph;
 
   const std::uint32_t first_nic = node * nics;
   std::vector<VertexId> nic_vertices;
   for (int nic = 0; nic < nics; ++nic) {
-    nic_vertices.push_back(add_vertex({VertexKind::nic, first_nic + nic}, graph));
+    nic_vertices.push_back(new_vertex(parts, {VertexKind::nic, first_nic + nic}));
     connect(parts, nic_vertices.back(), leaf, {LinkKind::nic, nic_capacity});
   }
   for (int gpu = 0; gpu < gpus; ++gpu) {
     const auto ordinal = static_cast<std::uint32_t>(parts.gpu_vertices.size());
-    parts.gpu_vertices.push_back(add_vertex({VertexKind::gpu, ordinal}, graph));
+    parts.gpu_vertices.push_back(new_vertex(parts, {VertexKind::gpu, ordinal}));
     connect(parts, parts.gpu_vertices.back(), nic_vertices[gpu * nics / gpus], lane);
   }
   if (gpus == 1) return;
-  const VertexId node_switch = add_vertex({VertexKind::node_switch, node}, graph);
+  const VertexId node_switch = new_vertex(parts, {VertexKind::node_switch, node});
   for (int gpu = 0; gpu < gpus; ++gpu)
     connect(parts, parts.gpu_vertices[node * gpus + gpu], node_switch,
             {LinkKind::node, cluster.node_link_bandwidth});

@@ -10,6 +10,8 @@ using VertexId = Graph::vertex_descriptor;
 
 Fabric::Parts empty_parts(const spec::Cluster& cluster, int nodes);
 
+VertexId new_vertex(Fabric::Parts& parts, Vertex vertex);
+
 /// A duplex cable. Call it for a vertex's way up before any of its ways down.
 void connect(Fabric::Parts& parts, VertexId lower, VertexId upper, Link link);
 

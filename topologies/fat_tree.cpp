@@ -14,12 +14,12 @@ Fabric fat_tree(const spec::Cluster& cluster, int nodes) {
   const Link trunk{LinkKind::trunk, rack / cluster.fabric.taper};
 
   Fabric::Parts parts = empty_parts(cluster, nodes);
-  const VertexId spine = add_vertex({VertexKind::spine_switch, 0}, parts.graph);
+  const VertexId spine = new_vertex(parts, {VertexKind::spine_switch, 0});
   VertexId leaf = spine;
   for (int node = 0; node < nodes; ++node) {
     if (node % per_rack == 0) {
       const auto ordinal = static_cast<std::uint32_t>(node / per_rack);
-      leaf = add_vertex({VertexKind::leaf_switch, ordinal}, parts.graph);
+      leaf = new_vertex(parts, {VertexKind::leaf_switch, ordinal});
       connect(parts, leaf, spine, trunk);
     }
     add_node(parts, cluster, leaf);

@@ -33,7 +33,7 @@ constexpr Seconds ring_reduce_scatter(Bytes size, const RingTerms& ring) {
   return ring_all_gather(size, ring);
 }
 
-/// [M23] Broadcast through a ring in pieces so small that the pipeline's fill costs latency only:
+/// [M25] Broadcast through a ring in pieces so small that the pipeline's fill costs latency only:
 /// the message once over a link, and n-1 hops. van de Geijn's pipelined broadcast; a lower bound.
 constexpr Seconds ring_broadcast(Bytes size, const RingTerms& ring) {
   if (ring.ranks == 1) return Seconds(0);
