@@ -2,157 +2,29 @@
 #include "calib/shipped.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
-#include <limits>
 
 #include "calib/hopper.hpp"
 #include "calib/rows.hpp"
 #include "sim/base/check.hpp"
-#include "sim/plan/plan.hpp"
 #include "sim/scenario/load.hpp"
-#include "sim/workload/workload.hpp"
 
 namespace scapesim::calib {
 
 using cost::Factor;
-using cost::Number;
 using cost::Profile;
 using cost::Provenance;
-using Eigen::VectorXd;
 
 namespace {
 
-constexpr double kRange90 = 1.645;
-
-/// A measured row and the scenario it was.
-struct Run {
-  spec::Scenario scenario;
-  workload::Workload workload;
-  topology::Fabric fabric;
-};
-
 /// The shipped Vista scenario of the row's model, dense, at the row's GPU count.
-Run run_of(const DenseRow& row, const std::filesystem::path& root) {
+spec::Scenario scenario_of(const DenseRow& row, const std::filesystem::path& root) {
   const std::string file =
       row.model == "llama-1.8B" ? "vista-llama-1.8b.toml" : "vista-llama-500m.toml";
   const std::string series = row.distributed_optimizer ? "AdamS + DO" : "AdamS";
-  for (const spec::Scenario& scenario : scenario::load_scenarios(root / "scenarios" / file)) {
-    if (scenario.series != series) continue;
-    spec::Scenario at = scenario::with_gpus(scenario, row.gpus, false);
-    workload::Workload workload = workload::workload_of(at.model, at.training);
-    topology::Fabric fabric = topology::build_fabric(at.cluster, row.gpus);
-    return {std::move(at), std::move(workload), std::move(fabric)};
-  }
+  for (const spec::Scenario& scenario : scenario::load_scenarios(root / "scenarios" / file))
+    if (scenario.series == series) return scenario::with_gpus(scenario, row.gpus, false);
   throw InternalError(fmt::format("{} has no series {}", file, series));
-}
-
-/// Step minus communication: these runs overlap nothing, so local operations simply add up.
-Seconds computation(const Run& run, const Profile& profile) {
-  const graph::StepGraph graph = plan::step_graph(run.scenario, run.workload, profile, run.fabric);
-  Seconds sum;
-  for (const graph::Operation& operation : graph.classes[0].operations)
-    if (operation.work == graph::Work::local) sum += operation.duration;
-  return sum;
-}
-
-Number number(double value, double error, Factor factor, Provenance kind, std::string source) {
-  const double ratio = std::exp(kRange90 * error / value);
-  return {value, value / ratio, value * ratio, factor, {kind, std::move(source)}};
-}
-
-/// [M82] Transport of the dense runs: nccl volume and ring steps of each row against its time.
-void add_vista_network(Profile& profile, const std::vector<DenseRow>& rows,
-                       const std::filesystem::path& root, std::string& report) {
-  std::vector<RingRow> ring;
-  double smallest = std::numeric_limits<double>::infinity();
-  for (const DenseRow& row : rows) {
-    if (row.metric != "communication_s") continue;
-    const auto parameters = static_cast<double>(run_of(row, root).workload.parameters);
-    smallest = std::min(smallest, (row.distributed_optimizer ? 2 : 4) * parameters);
-    const double share = static_cast<double>(row.gpus - 1) / row.gpus;
-    // [M32] all-reduce of fp32 gradients; or reduce-scatter in fp32 and all-gather in bf16.
-    const double per_parameter = row.distributed_optimizer ? 4 + 2 : 2 * 4;
-    ring.push_back({Bytes(per_parameter * parameters * share), 2 * (row.gpus - 1), row.time});
-  }
-  const Fit fit = fit_ring(ring);
-  const double bandwidth = 1 / fit.value[0];
-  const std::string source = fmt::format(
-      "fit t = volume/B + steps alpha to {} dense rows of TACC Vista, NCCL over TCP sockets "
-      "(calib/data/vista_scape.csv), rms {:.2f} %, worst {:.2f} %",
-      fit.rows, 100 * fit.rms, 100 * fit.worst);
-  profile.numbers["network.efficiency"] = {
-      1, 1, 1, Factor::network, {Provenance::published, "the transport cap decides"}};
-  profile.numbers["network.transport_cap_Bps"] =
-      number(bandwidth, bandwidth * fit.standard_error[0] / fit.value[0], Factor::network,
-             Provenance::published, source);
-  profile.numbers["network.hop_latency_s"] =
-      number(fit.value[1], fit.standard_error[1], Factor::latency, Provenance::published, source);
-  profile.numbers["network.smallest_fitted_B"] = {
-      smallest, smallest, smallest, Factor::latency, {Provenance::published, source}};
-  profile.numbers["network.scalar_latency_s"] = {25e-6,
-                                                 8e-6,
-                                                 200e-6,
-                                                 Factor::latency,
-                                                 {Provenance::published,
-                                                  "all-reduce of 8 to 256 B over TCP sockets on "
-                                                  "two Alps nodes takes 50 us (nccl-tests, fabric "
-                                                  "plugin off): two inter-node latencies"}};
-  report += fmt::format(
-      "vista network: {} rows, rms {:.2f} %, worst {:.2f} %: B {:.3f} GB/s, "
-      "alpha {:.3f} ms per hop\n",
-      fit.rows, 100 * fit.rms, 100 * fit.worst, bandwidth / 1e9, 1e3 * fit.value[1]);
-}
-
-/// [M85] One scale on all GEMM rates and one host term per step, for both models.
-void add_vista_computation(Profile& profile, const std::vector<DenseRow>& rows,
-                           const std::filesystem::path& root, std::string& report) {
-  std::vector<Run> runs;
-  std::vector<double> times;
-  for (const DenseRow& row : rows) {
-    if (row.metric != "computation_s") continue;
-    runs.push_back(run_of(row, root));
-    times.push_back(row.time.si());
-  }
-  const Model model = [&](const VectorXd& at) {
-    Profile candidate = profile;
-    candidate.numbers["gemm.scale"].value = at[0];
-    candidate.numbers["host.step_s"].value = at[1];
-    VectorXd predicted(static_cast<Eigen::Index>(runs.size()));
-    for (std::size_t i = 0; i < runs.size(); ++i)
-      predicted[static_cast<Eigen::Index>(i)] = computation(runs[i], candidate).si();
-    return predicted;
-  };
-  const VectorXd measured =
-      Eigen::Map<const VectorXd>(times.data(), static_cast<Eigen::Index>(times.size()));
-  const Fit fit = fit_positive(model, measured, VectorXd{{0.9, 0.02}});
-  const std::string source = fmt::format(
-      "fit of one GEMM scale and one host term to {} dense computation rows of two models on TACC "
-      "Vista (calib/data/vista_scape.csv), rms {:.2f} %, worst {:.2f} %",
-      fit.rows, 100 * fit.rms, 100 * fit.worst);
-  profile.numbers["gemm.scale"] =
-      number(fit.value[0], fit.standard_error[0], Factor::gemm, Provenance::published, source);
-  profile.numbers["host.step_s"] =
-      number(fit.value[1], fit.standard_error[1], Factor::host, Provenance::published, source);
-  const double spread = std::exp(kRange90 * fit.rms);
-  profile.numbers["model.discrepancy"] = {
-      1,
-      1 / spread,
-      spread,
-      Factor::model,
-      {Provenance::published, "rms residual of the computation fit: " + source}};
-  report += fmt::format(
-      "vista computation: {} rows, rms {:.2f} %, worst {:.2f} %: scale {:.4f}, "
-      "host {:.1f} ms per step\n",
-      fit.rows, 100 * fit.rms, 100 * fit.worst, fit.value[0], 1e3 * fit.value[1]);
-  const VectorXd predicted = model(fit.value);
-  std::size_t i = 0;
-  for (const DenseRow& row : rows) {
-    if (row.metric != "computation_s") continue;
-    const double error = predicted[static_cast<Eigen::Index>(i++)] / row.time.si() - 1;
-    report += fmt::format("  {} {} {:2d} GPUs: {:+.2f} %\n", row.model,
-                          row.distributed_optimizer ? "DO" : "  ", row.gpus, 100 * error);
-  }
 }
 
 /// The same machine with RDMA: one NDR or 400G NIC per GPU, from public nccl-tests runs.
@@ -199,6 +71,24 @@ Profile datasheet(const Profile& gpu) {
 
 }  // namespace
 
+std::vector<TrainingRun> vista_dense_runs(const std::filesystem::path& root) {
+  std::vector<TrainingRun> runs;
+  const std::vector<DenseRow> rows = dense_rows(root / "calib" / "data" / "vista_scape.csv");
+  for (const DenseRow& row : rows) {
+    if (row.metric != "computation_s") continue;
+    const auto same_run = [&](const DenseRow& other) {
+      return other.metric == "communication_s" && other.model == row.model &&
+             other.gpus == row.gpus && other.distributed_optimizer == row.distributed_optimizer;
+    };
+    const auto communication = std::find_if(rows.begin(), rows.end(), same_run);
+    if (communication != rows.end())
+      runs.push_back({.scenario = scenario_of(row, root),
+                      .computation = row.time,
+                      .communication = communication->time});
+  }
+  return runs;
+}
+
 ShippedProfiles build_shipped_profiles(const std::filesystem::path& root) {
   const std::filesystem::path data = root / "calib" / "data";
   ShippedProfiles shipped;
@@ -207,15 +97,25 @@ ShippedProfiles build_shipped_profiles(const std::filesystem::path& root) {
   add_memory_and_host(gpu);
   add_gemm(gpu, gemm_rows(data / "gemm_hopper.csv"), shipped.report);
 
-  const std::vector<DenseRow> rows = dense_rows(data / "vista_scape.csv");
+  const std::vector<TrainingRun> runs = vista_dense_runs(root);
   Profile sockets = gpu;
   sockets.id = "gh200-vista-sockets";
   sockets.machine = "TACC Vista, GH200 96GB, NCCL over TCP sockets";
   sockets.note =
       "GPU kernels from published Hopper rows; one GEMM scale, host term, bandwidth and "
       "latency fitted to dense training runs only. No SCAPE run was used.";
-  add_vista_network(sockets, rows, root, shipped.report);
-  add_vista_computation(sockets, rows, root, shipped.report);
+  const std::string source =
+      "dense runs of two models on TACC Vista, NCCL over TCP sockets (calib/data/vista_scape.csv)";
+  fit_transport(sockets, runs, source, shipped.report);
+  fit_computation(sockets, runs, source, shipped.report);
+  sockets.numbers["network.scalar_latency_s"] = {25e-6,
+                                                 8e-6,
+                                                 200e-6,
+                                                 Factor::latency,
+                                                 {Provenance::published,
+                                                  "all-reduce of 8 to 256 B over TCP sockets on "
+                                                  "two Alps nodes takes 50 us (nccl-tests, fabric "
+                                                  "plugin off): two inter-node latencies"}};
 
   Profile ndr = sockets;
   ndr.id = "gh200-vista-ndr";

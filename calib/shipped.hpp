@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "calib/fit.hpp"
+#include "calib/training.hpp"
 #include "sim/cost/profile.hpp"
 
 namespace scapesim::calib {
@@ -18,5 +18,8 @@ struct ShippedProfiles {
 
 /// Fits everything afresh. `root` holds calib/data and scenarios.
 ShippedProfiles build_shipped_profiles(const std::filesystem::path& root);
+
+/// The dense runs on TACC Vista as scenarios with their measured times. No other run is returned.
+std::vector<TrainingRun> vista_dense_runs(const std::filesystem::path& root);
 
 }  // namespace scapesim::calib
