@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "sim/scenario/field.hpp"
+
 namespace scapesim::scenario {
 namespace {
 
@@ -82,10 +84,11 @@ Variant variant_of(const toml::table& table, const std::string& file, Problems& 
   for (const auto& [key, node] : table) {
     const Place place = place_of(node.source(), file);
     if (key.str() == "name") {
-      if (const auto* text = node.as_string(); text != nullptr && !text->get().empty())
-        variant.name = text->get();
+      detail::Read<std::string> text = detail::read_text(value_of(node));
+      if (const Fault* fault = std::get_if<Fault>(&text))
+        problems.add(place, "variant.name", fault->what, fault->hint);
       else
-        problems.add(place, "variant.name", "a text that is not empty is needed");
+        variant.name = std::get<std::string>(std::move(text));
     } else if (key.str() == "set") {
       if (const toml::table* set = node.as_table())
         variant.set = variant_settings(*set, file, problems);
