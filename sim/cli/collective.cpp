@@ -128,8 +128,7 @@ Action declare_collective(CLI::App& app) {
   app.add_option("--algorithm", options->algorithm, "ring (default)")->type_name("NAME");
   app.add_option("--set", options->set, "Override a key of the cluster, e.g. --set cluster.taper=2")
       ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);
   add_json(app, options->format);
   app.footer("Example: scapesim collective all-reduce --cluster flat-50GBps --gpus 64 --size 1GiB");
   return [options] { return collective(*options); };

@@ -32,8 +32,7 @@ void add_scenario(CLI::App& app, ScenarioOptions& options) {
                  "Override a key of the file, as often as needed, e.g. --set strategy.density=0.1 "
                  "--set 'strategy.offload=[\"residual\"]'; keys: scapesim list keys")
       ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);
   app.add_option("--series", options.series,
                  "Only this series of a scenario with variants (default: all), e.g. --series AdamS")
       ->type_name("NAME");

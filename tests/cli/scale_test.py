@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scapesim scale and collective: curves, measured points, figures, closed forms."""
+
+import os
+import unittest
+
+from program import INFEASIBLE, RUN_KEYS, SCENARIO, ProgramTest, call
+
+MEASURED = "calib/data/vista-llama-1.8b.csv"
+
+
+class Scale(ProgramTest):
+    def test_points_are_run_objects_with_efficiency_against_the_smallest_count(self):
+        document = self.document("scale", SCENARIO, "--gpus", "64,4,16")
+        self.assertEqual(list(document), ["schema", "points"])
+        series = [point for point in document["points"] if point["series"] == "AdamS"]
+        self.assertEqual([point["gpus"] for point in series], [4, 16, 64])
+        self.assertEqual([key for key in series[0] if key != "series"], RUN_KEYS)
+        for point in series:
+            expected = series[0]["step_time_s"] * 4 / (point["step_time_s"] * point["gpus"])
+            self.assertAlmostEqual(point["efficiency"], expected, delta=1e-12)
+
+    def test_weak_scaling_grows_the_batch(self):
+        strong = self.document("scale", SCENARIO, "--gpus", "64,128", "--series", "AdamS")["points"]
+        document = self.document("scale", SCENARIO, "--gpus", "64,128", "--series", "AdamS", "--weak")
+        weak = document["points"]
+        self.assertEqual(document["scaling"], "weak")
+        self.assertEqual(weak[0]["step_time_s"], strong[0]["step_time_s"])
+        self.assertGreater(weak[1]["step_time_s"], strong[1]["step_time_s"])
+        self.assertAlmostEqual(weak[1]["efficiency"], weak[0]["step_time_s"] / weak[1]["step_time_s"], delta=1e-12)
+
+    def test_one_point_is_what_run_says(self):
+        point = self.document("scale", SCENARIO, "--gpus", "32", "--series", "AdamS")["points"][0]
+        run = self.document("run", SCENARIO, "--series", "AdamS", "--set", "cluster.gpus=32")
+        self.assertEqual({**point, "efficiency": None}, run)
+
+    def test_measured_points_stand_beside_the_predicted(self):
+        document = self.document("scale", SCENARIO, "--gpus", "4,64", "--against", MEASURED)
+        rows = [row for row in document["against"] if row["predicted"] is not None]
+        self.assertEqual(len(rows), 8)
+        for row in rows:
+            self.assertAlmostEqual(row["error"], row["predicted"] / row["measured"] - 1, delta=1e-12)
+        text = self.done("scale", SCENARIO, "--gpus", "4,64", "--against", MEASURED)
+        self.assertIn("14.0270", text)
+        self.assertIn("measured values without a predicted point: 12", text)
+
+    def test_a_faulty_measured_file_is_refused_with_places(self):
+        file = self.write("m.csv", "series,gpus,metric,value\nAdamS,four,step_time_s,1\n")
+        self.assertIn(":2:7: gpus", self.refused("scale", SCENARIO, "--gpus", "4", "--against", file))
+        self.refused("scale", SCENARIO, "--gpus", "4", "--against", self.path("none.csv"))
+
+    def test_counts_are_checked_all_at_once(self):
+        text = self.refused("scale", SCENARIO, "--gpus", "3,4,601")
+        self.assertIn("3 GPUs", text)
+        self.assertIn("601 GPUs", text)
+        for bad in ("4,,8", "4,x", "0", "-4", "1e3", ""):
+            self.refused("scale", SCENARIO, "--gpus", bad)
+
+    def test_an_infeasible_point_appears_with_its_reason_and_only_all_of_them_end_with_3(self):
+        changes = ("--set", "model.preset=llama-7b", "--set", "strategy.sharding=zero1", "--set",
+                   "training.micro_batch=1", "--set", "training.sequence=2048", "--series", "AdamS + DO")
+        self.assertEqual(call("scale", INFEASIBLE, "--gpus", "8,16").returncode, 3)
+        points = self.document("scale", SCENARIO, "--gpus", "1,64", *changes)["points"]
+        self.assertEqual([("infeasible" in point) for point in points], [True, False])
+        self.assertEqual(points[1]["efficiency"], 1)
+        self.assertIn("infeasible", self.done("scale", SCENARIO, "--gpus", "1,64", *changes))
+
+    def test_the_same_call_gives_the_same_bytes(self):
+        arguments = ("scale", SCENARIO, "--gpus", "4,8", "--json", "--against", MEASURED)
+        self.assertEqual(self.done(*arguments), self.done(*arguments))
+
+
+class Plot(ProgramTest):
+    def test_two_figures_are_drawn_and_the_same_again(self):
+        python = {"SCAPESIM_PYTHON": os.environ["PYTHON"]}
+        figures = []
+        for name in ("a", "b"):
+            process = call("scale", SCENARIO, "--gpus", "4,8", "--against", MEASURED, "--plot",
+                           self.path(f"{name}.png"), environment=python)
+            self.assertEqual(process.returncode, 0, process.stderr)
+            for suffix in ("", "-breakdown"):
+                with open(self.path(f"{name}{suffix}.png"), "rb") as file:
+                    figures.append(file.read())
+        self.assertTrue(all(figure.startswith(b"\x89PNG") for figure in figures))
+        self.assertEqual(figures[:2], figures[2:])
+
+    def test_without_a_python_that_plots_the_table_is_printed_and_the_code_is_1(self):
+        process = call("scale", SCENARIO, "--gpus", "4", "--plot", self.path("a.png"),
+                       environment={"SCAPESIM_PYTHON": "/bin/false"})
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("AdamS", process.stdout)
+        self.assertIn("no figure drawn", process.stderr)
+        self.assertFalse(os.listdir(self.folder))
+
+    def test_a_name_that_cannot_be_drawn_is_refused_before_work(self):
+        self.refused("scale", SCENARIO, "--gpus", "4", "--plot", self.path("a.txt"))
+        self.refused("scale", SCENARIO, "--gpus", "4", "--plot", self.path("none/a.png"))
+
+
+class Collective(ProgramTest):
+    def rows(self, kind, *arguments):
+        document = self.document("collective", kind, "--cluster", "flat-50GBps", *arguments)
+        self.assertEqual(list(document), ["schema", "rows", "warnings"])
+        return document["rows"]
+
+    def test_rings_on_raw_links_follow_their_closed_forms(self):
+        size, n, latency, rate = 2.0**30, 64, 5e-6, 50e9
+        for kind, passes in (("all-reduce", 2), ("reduce-scatter", 1), ("all-gather", 1)):
+            (row,) = self.rows(kind, "--gpus", "64", "--size", "1GiB")
+            time = passes * (n - 1) * (latency + size / n / rate)
+            self.assertAlmostEqual(row["time_s"] / time, 1, delta=1e-6)
+            self.assertAlmostEqual(row["algbw_Bps"] / (size / time), 1, delta=1e-6)
+            self.assertAlmostEqual(row["busbw_Bps"] / (passes * (n - 1) / n * size / time), 1, delta=1e-6)
+
+    def test_sizes_run_from_first_to_last_by_the_factor(self):
+        rows = self.rows("all-reduce", "--gpus", "8", "--size", "1KiB:1MiB:4")
+        self.assertEqual([row["size_B"] for row in rows], [1024 * 4**i for i in range(6)])
+        self.assertEqual(len(self.rows("all-reduce", "--gpus", "8")), 31)
+
+    def test_the_table_is_in_microseconds_and_gigabytes_per_second(self):
+        text = self.done("collective", "all-reduce", "--cluster", "flat-50GBps", "--gpus", "64", "--size", "1GiB")
+        self.assertIn("1073741824   42908.58         25.02         49.27  ring", text)
+
+    def test_mistakes_are_refused(self):
+        cluster = ("--cluster", "flat-50GBps")
+        for arguments in (("all-reduce", *cluster), ("all-reduce", "--gpus", "4"),
+                          ("all-reduce", *cluster, "--gpus", "65537"), ("all-reduce", *cluster, "--gpus", "4,8"),
+                          ("all-reduce", *cluster, "--gpus", "4", "--size", "8"),
+                          ("all-reduce", *cluster, "--gpus", "4", "--size", "8B:4B:2"),
+                          ("all-reduce", *cluster, "--gpus", "4", "--size", "8B:8GiB:1"),
+                          ("all-reduce", *cluster, "--gpus", "4", "--size", "0B"),
+                          ("all-reduce", *cluster, "--gpus", "4", "--algorithm", "tree"),
+                          ("all-reduce", *cluster, "--gpus", "4", "--profile", "none"),
+                          ("all-redoce", *cluster, "--gpus", "4"), ("all-reduce", "--cluster", "none", "--gpus", "4")):
+            with self.subTest(arguments):
+                self.refused("collective", *arguments)
+
+
+if __name__ == "__main__":
+    unittest.main()
