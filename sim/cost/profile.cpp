@@ -74,10 +74,11 @@ double normal_quantile(double p) {
 /// Half-width of a 90 % range in standard deviations.
 constexpr double kRange90 = 1.6448536269514722;
 
-/// [M75] Lognormal: low and high are the 5 % and 95 % quantiles, each side with its own spread.
+/// [M75] Split normal: low and high are the 5 % and 95 % quantiles, each side with its own spread.
+/// A number stays above half its low end. Factors relative to the value.
 double moved(double low_factor, double high_factor, double z) {
-  const double sigma = (z < 0 ? -std::log(low_factor) : std::log(high_factor)) / kRange90;
-  return std::exp(z * sigma);
+  const double spread = z < 0 ? 1 - low_factor : high_factor - 1;
+  return std::max(1 + z / kRange90 * spread, low_factor / 2);
 }
 
 }  // namespace
