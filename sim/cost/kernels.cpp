@@ -79,7 +79,7 @@ KernelCosts::KernelCosts(const Profile& profile, const spec::Gpu& gpu, spec::Pre
       launch_(profile.number("hbm.launch_s")) {
   for (std::size_t i = 0; i < kSampledHeadDims.size(); ++i)
     attention_curves_[i] =
-        &profile.curve("attention.forward.d" + std::to_string(kSampledHeadDims[i]));
+        profile.curve("attention.forward.d" + std::to_string(kSampledHeadDims[i]));
 }
 
 // [M10] Tile and wave quantisation with a fixed cost per tile: the tiles of C run in waves over the
@@ -115,17 +115,17 @@ double KernelCosts::attention_efficiency(std::int64_t head_dim, std::int64_t seq
   if (head_dim <= kSampledHeadDims.front()) {
     // Narrow heads leave the tensor cores idle in proportion.
     const double filled = static_cast<double>(head_dim) / static_cast<double>(kSampledHeadDims[0]);
-    return attention_curves_[0]->at(s) * filled;
+    return attention_curves_[0].at(s) * filled;
   }
   for (std::size_t i = 1; i < kSampledHeadDims.size(); ++i) {
     if (head_dim > kSampledHeadDims[i]) continue;
     const auto low = static_cast<double>(kSampledHeadDims[i - 1]);
     const auto high = static_cast<double>(kSampledHeadDims[i]);
     const double share = std::log(static_cast<double>(head_dim) / low) / std::log(high / low);
-    return std::pow(attention_curves_[i - 1]->at(s), 1 - share) *
-           std::pow(attention_curves_[i]->at(s), share);
+    return std::pow(attention_curves_[i - 1].at(s), 1 - share) *
+           std::pow(attention_curves_[i].at(s), share);
   }
-  return attention_curves_.back()->at(s);
+  return attention_curves_.back().at(s);
 }
 
 // [M12] FLOPs over a measured share of peak, log-interpolated in sequence length and head

@@ -61,7 +61,7 @@ class KernelCosts {
   double backward_ratio_;
   BytesPerSecond hbm_;
   Seconds launch_;
-  std::array<const Curve*, 3> attention_curves_;
+  std::array<Curve, 3> attention_curves_;
 };
 
 /// Head dimensions at which attention curves are sampled, ascending: attention.forward.d<dim>.

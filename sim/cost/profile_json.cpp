@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "sim/base/error.hpp"
 #include "sim/base/file.hpp"
@@ -104,12 +105,15 @@ void refuse_unknown(Reader& in, const Json& object, std::string_view owner,
 
 Number number_of(Reader& in, const Json& object, const ProfileKey& key) {
   refuse_unknown(in, object, key.name, {"value", "low", "high", "factor", "provenance", "source"});
+  const std::size_t problems_before = in.problems.list().size();
   Number number;
   number.value = number_member(in, object, "value", key.name);
   number.low = number_member(in, object, "low", key.name);
   number.high = number_member(in, object, "high", key.name);
   number.factor = named_member<Factor>(in, object, "factor", key.name);
   number.origin = origin_of(in, object, key.name);
+  // Ranges are judged only when every member could be read.
+  if (in.problems.list().size() > problems_before) return number;
   if (number.value < key.lowest || number.value > key.highest)
     in.add(key.name, key.name, fmt::format("{} is out of range", number.value),
            fmt::format("{:g} to {:g}", key.lowest, key.highest));
@@ -189,14 +193,47 @@ void read_table(Reader& in, const Json& root, std::string_view section,
       in.add(key.name, section, "missing", std::string(key.help));
 }
 
+/// Follows the parser through nested objects: the newest key of each, and keys given twice.
+class KeyWatch {
+ public:
+  explicit KeyWatch(Reader& in) : in_(in) {}
+
+  void see(Json::parse_event_t event, const Json& parsed) {
+    if (event == Json::parse_event_t::object_start) open_.emplace_back();
+    if (event == Json::parse_event_t::object_end) open_.pop_back();
+    if (event != Json::parse_event_t::key) return;
+    open_.back().newest = parsed.get<std::string>();
+    if (!open_.back().seen.insert(open_.back().newest).second) add("appears twice in one object");
+  }
+  /// A problem of the newest key, placed at the entry of a table that it belongs to.
+  void add(std::string what) const {
+    const std::string key = open_.empty() ? "" : open_.back().newest;
+    if (open_.size() <= 2) return in_.add(key, key, std::move(what));
+    const std::string& entry = open_[1].newest;
+    in_.add(entry + "." + key, entry, std::move(what));
+  }
+
+ private:
+  struct Object {
+    std::set<std::string> seen;
+    std::string newest;
+  };
+  Reader& in_;
+  std::vector<Object> open_;
+};
+
 Json parse_json(Reader& in) {
+  KeyWatch watch(in);
   try {
-    return Json::parse(in.text);
+    return Json::parse(in.text, [&](int, Json::parse_event_t event, const Json& parsed) {
+      watch.see(event, parsed);
+      return true;
+    });
   } catch (const Json::parse_error& error) {
     in.problems.add(in.place_at(error.byte == 0 ? 0 : error.byte - 1), "", "not valid JSON",
                     "the file may be truncated, or has a character out of place here");
-  } catch (const Json::exception&) {
-    in.problems.add({in.file, 0, 0}, "", "not valid JSON", "a number may be too large");
+  } catch (const Json::out_of_range&) {
+    watch.add("a number is too large for double precision");
   }
   in.problems.raise();
   return {};
