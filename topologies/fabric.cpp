@@ -21,8 +21,8 @@ struct Leaf {
   BytesPerSecond trunk;           ///< 0 at the root
 };
 
-/// Directed cut from the nodes of side A to the rest: `inside` nodes of this leaf are in A, the
-/// root of the tree is in A or not, and the leaf's own side is chosen for the smaller cut.
+/// [M28] Directed cut from the nodes of side A to the rest: `inside` nodes of this leaf are in A,
+/// the root of the tree is in A or not, and the leaf's own side is chosen for the smaller cut.
 BytesPerSecond leaf_cut(const Leaf& leaf, int inside, bool root_in_a) {
   const BytesPerSecond out = inside * leaf.node_capacity;
   const BytesPerSecond in = (leaf.nodes - inside) * leaf.node_capacity;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <queue>
 #include <set>
 #include <string>
 
@@ -68,25 +70,39 @@ class Platform {
   std::set<std::pair<GpuId, GpuId>> routes_;
 };
 
-/// What one rank does: in every step a chunk goes on to the next rank after the hop's latency, and
-/// one comes in from the rank before; the next step needs both.
+/// One rank of a ring: it sends a chunk per step to the next rank, from the second step on what it
+/// has received in the step before. The hop's latency follows the bytes and holds no link.
 struct Member {
   int steps = 0;
   std::uint64_t chunk = 0;
-  Seconds hop_latency;
+  Seconds hop_latency;  ///< of the hop into this rank
   std::string to;
   std::string from;
-  Seconds* end;
+  Seconds* end = nullptr;  ///< of the call, so far
+  std::queue<double> arrivals;
+  s4u::SemaphorePtr arrived = s4u::Semaphore::create(0);
+  s4u::SemaphorePtr usable = s4u::Semaphore::create(0);
 
-  void operator()() const {
+  void send() const {
     int token = 0;
-    int* received = nullptr;
     for (int step = 0; step < steps; ++step) {
-      if (hop_latency.si() > 0) s4u::this_actor::sleep_for(hop_latency.si());
-      const s4u::CommPtr send = s4u::Mailbox::by_name(to)->put_async(&token, chunk);
-      const s4u::CommPtr receive = s4u::Mailbox::by_name(from)->get_async<int>(&received);
-      receive->wait();
-      send->wait();
+      if (step > 0) usable->acquire();
+      s4u::Mailbox::by_name(to)->put(&token, chunk);
+    }
+  }
+  void receive() {
+    for (int step = 0; step < steps; ++step) {
+      s4u::Mailbox::by_name(from)->get<int>();
+      arrivals.push(s4u::Engine::get_clock());
+      arrived->release();
+    }
+  }
+  void delay() {
+    for (int step = 0; step < steps; ++step) {
+      arrived->acquire();
+      if (hop_latency.si() > 0) s4u::this_actor::sleep_until(arrivals.front() + hop_latency.si());
+      arrivals.pop();
+      usable->release();
     }
     *end = std::max(*end, Seconds(s4u::Engine::get_clock()));
   }
@@ -97,20 +113,24 @@ Seconds hop_latency(const Fabric& fabric, GpuId from, GpuId to, const NetworkTer
   return terms.hop_latency.value_or(fabric.latency(from, to));
 }
 
-/// Starts one ring of a call; `name` tells its mailboxes from those of other rings.
+/// Adds and starts one ring of a call; `name` tells its mailboxes from those of other rings.
 void start_ring(const Fabric& fabric, const plan::Group& ring, const plan::CollectiveCall& call,
-                Bytes size, const std::string& name, Seconds* end) {
-  const int ranks = static_cast<int>(ring.size());
-  const plan::RingWork work = plan::ring_work(call.kind, size, ranks);
+                Bytes size, const std::string& name, Seconds* end, std::deque<Member>& members) {
+  const plan::RingWork work = plan::ring_work(call.kind, size, static_cast<int>(ring.size()));
   for (std::size_t i = 0; i < ring.size(); ++i) {
     const std::size_t next = (i + 1) % ring.size();
-    Member member{.steps = work.steps,
-                  .chunk = static_cast<std::uint64_t>(std::llround((work.bytes / work.steps).si())),
-                  .hop_latency = hop_latency(fabric, ring[i], ring[next], call.terms),
-                  .to = name + std::to_string(next),
-                  .from = name + std::to_string(i),
-                  .end = end};
-    s4u::Actor::create("rank", s4u::Host::by_name(host_name(ring[i])), std::move(member));
+    const std::size_t last = (i + ring.size() - 1) % ring.size();
+    Member& member = members.emplace_back();
+    member.steps = work.steps;
+    member.chunk = static_cast<std::uint64_t>(std::llround((work.bytes / work.steps).si()));
+    member.hop_latency = hop_latency(fabric, ring[last], ring[i], call.terms);
+    member.to = name + std::to_string(next);
+    member.from = name + std::to_string(i);
+    member.end = end;
+    s4u::Host* host = s4u::Host::by_name(host_name(ring[i]));
+    s4u::Actor::create("send", host, [&member] { member.send(); });
+    s4u::Actor::create("receive", host, [&member] { member.receive(); });
+    s4u::Actor::create("delay", host, [&member] { member.delay(); });
   }
 }
 
@@ -131,12 +151,13 @@ std::vector<Seconds> chunk_level_ends(const Fabric& fabric, const std::vector<pl
       if (ring.size() > 1) platform.add_ring(ring);
   }
   platform.seal();
+  std::deque<Member> members;  // addresses stay
   for (std::size_t i = 0; i < calls.size(); ++i)
     for (std::size_t ring = 0; ring < rings[i].size(); ++ring) {
       const Bytes share = calls[i].size / static_cast<double>(rings[i].size());
       const std::string name = std::to_string(i) + "." + std::to_string(ring) + ".";
       if (rings[i][ring].size() > 1)
-        start_ring(fabric, rings[i][ring], calls[i], share, name, &ends[i]);
+        start_ring(fabric, rings[i][ring], calls[i], share, name, &ends[i], members);
     }
   engine->run();
   for (Seconds& end : ends) end -= begin;

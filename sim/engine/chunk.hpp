@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring collectives chunk by chunk on SimGrid: one actor per rank, one communication per chunk and
-// step. The reference that the fluid core is held against; 64 ranks take some 20 ms, 1,024 minutes.
+// Ring collectives chunk by chunk on SimGrid: three actors per rank, one communication per chunk
+// and step. The reference that the fluid core is held against; 64 ranks take some 20 ms, 1,024
+// minutes.
 #pragma once
 
 #include <vector>

@@ -44,7 +44,7 @@ class ResourceTable {
  public:
   explicit ResourceTable(const LinkClasses& classes) : classes_(classes.used()) {}
 
-  /// Loads of one flow of a column's pattern. A flow that reaches a share e of the line rate
+  /// [M27] Loads of one flow of a column's pattern. A flow that reaches a share e of the line rate
   /// occupies 1/e of itself on the line, so that calls of different efficiency may share it.
   std::vector<graph::Load> loads(std::size_t column, const NetworkTerms& terms);
   std::vector<graph::Resource> take() { return std::move(resources_); }

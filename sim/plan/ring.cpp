@@ -72,8 +72,8 @@ Pattern lay(const Fabric& fabric, const Group& group, std::size_t hops, LinkClas
   return pattern;
 }
 
-/// A hop between nodes pays the transport's latency, one inside a node its own; where both occur in
-/// a ring a step pays their mean, as a chunk does that travels around.
+/// [M26] A hop between nodes pays the transport's latency, one inside a node its own; where both
+/// occur in a ring a step pays their mean, as a chunk does that travels around.
 Seconds ring_latency(int steps, const Pattern& pattern, const NetworkTerms& terms) {
   const double between =
       static_cast<double>(pattern.hops_between_nodes) / static_cast<double>(pattern.hops);

@@ -64,7 +64,7 @@ TEST_CASE("a phase on no resource of the others has no share in them") {
   REQUIRE(rates == std::vector{2_Bps, 3_Bps, 2_Bps});
 }
 
-TEST_CASE("no phase could have more without taking from one that has no more") {
+TEST_CASE("[M22] no phase could have more without taking from one that has no more") {
   // The definition of max-min fairness: each phase is at its cap or meets a full resource on which
   // no phase is faster; and no resource is overfull.
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {

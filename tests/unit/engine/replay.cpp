@@ -46,7 +46,7 @@ TEST_CASE("a transfer of no bytes ends with its latency") {
   REQUIRE(fluid.now() == 1_s);
 }
 
-TEST_CASE("steps of equal length are steady after two") {
+TEST_CASE("[M24] steps of equal length are steady after two") {
   const Timeline timeline = alone(one_class({local(1_s), local(2_s)}));
   REQUIRE(timeline.steady);
   REQUIRE(timeline.step_end == std::vector{3_s, 6_s});

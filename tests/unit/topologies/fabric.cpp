@@ -143,7 +143,7 @@ TEST_CASE("bisection: half of all NICs on a switch, half of the trunks on a tape
   REQUIRE(build_fabric(tree_of(4, 2), 16).bisection() == 4 * 50_GBps);
 }
 
-TEST_CASE("bisection is the smallest maximal flow over all halves of the nodes") {
+TEST_CASE("[M28] bisection is the smallest maximal flow over all halves of the nodes") {
   const auto [nodes, per_rack, taper] = GENERATE(table<int, int, double>(
       {{2, 4, 1}, {6, 2, 1}, {7, 3, 3}, {8, 3, 3}, {8, 4, 4}, {9, 4, 2}, {10, 4, 4}, {5, 2, 2}}));
   const Fabric fabric = build_fabric(tree_of(per_rack, taper), nodes);
