@@ -15,7 +15,7 @@ struct RingTerms {
 };
 
 /// [M20] Ring all-reduce of `size` bytes per rank: 2(n-1) steps, each moving size/n.
-/// Thakur, Rabenseifner, Gropp 2005, sec. 4.5 (reduce-scatter and all-gather, both as rings).
+/// Patarasuk and Yuan 2009: a reduce-scatter and an all-gather, both as rings.
 constexpr Seconds ring_all_reduce(Bytes size, const RingTerms& ring) {
   const int steps = 2 * (ring.ranks - 1);
   const Bytes chunk = size / ring.ranks;
@@ -23,7 +23,7 @@ constexpr Seconds ring_all_reduce(Bytes size, const RingTerms& ring) {
 }
 
 /// [M21] Ring all-gather to `size` bytes per rank, and ring reduce-scatter of `size` bytes per
-/// rank: n-1 steps, each moving size/n. Thakur et al. 2005, sec. 4.1 and 4.2.
+/// rank: n-1 steps, each moving size/n. Thakur, Rabenseifner, Gropp 2005.
 constexpr Seconds ring_all_gather(Bytes size, const RingTerms& ring) {
   const int steps = ring.ranks - 1;
   const Bytes chunk = size / ring.ranks;
@@ -34,7 +34,7 @@ constexpr Seconds ring_reduce_scatter(Bytes size, const RingTerms& ring) {
 }
 
 /// [M25] Broadcast through a ring in pieces so small that the pipeline's fill costs latency only:
-/// the message once over a link, and n-1 hops. van de Geijn's pipelined broadcast; a lower bound.
+/// the message once over a link, and n-1 hops. A lower bound.
 constexpr Seconds ring_broadcast(Bytes size, const RingTerms& ring) {
   if (ring.ranks == 1) return Seconds(0);
   return (ring.ranks - 1) * ring.hop_latency + size / ring.link;

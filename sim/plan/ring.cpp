@@ -114,7 +114,7 @@ std::vector<Group> rings_of(const Fabric& fabric, const Group& group) {
 }
 
 /// [M20] all-reduce, [M21] reduce-scatter and all-gather, [M25] broadcast: what one link of the
-/// ring carries and how often a hop's latency is paid. Thakur et al. 2005, sec. 4.
+/// ring carries and how often a hop's latency is paid. Patarasuk and Yuan 2009.
 RingWork ring_work(CollectiveKind kind, Bytes size, int ranks) {
   const Bytes chunk = size / ranks;
   const int around = ranks - 1;
