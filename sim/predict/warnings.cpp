@@ -64,6 +64,13 @@ void warn_of_small_collectives(std::vector<result::Warning>& list, const cost::P
                                          " was fitted to: " + names});
 }
 
+void warn_of_no_effect(std::vector<result::Warning>& list, const spec::Scenario& scenario) {
+  if (scenario.strategy.method == spec::Method::scape && scenario.training.overlap_gradients)
+    list.push_back({"no-effect",
+                    "training.overlap_gradients changes nothing for scape: its one payload exists "
+                    "only after the last backward pass"});
+}
+
 void warn_of_assumptions(std::vector<result::Warning>& list, const cost::Profile& profile,
                          const graph::StepGraph& graph) {
   std::string keys;
@@ -84,6 +91,7 @@ std::vector<result::Warning> warnings_of(const spec::Scenario& scenario,
                                          const engine::Timeline& timeline) {
   std::vector<result::Warning> list;
   warn_of_transport(list, scenario, profile);
+  warn_of_no_effect(list, scenario);
   warn_of_extrapolation(list, scenario, profile);
   warn_of_small_collectives(list, profile, graph);
   warn_of_assumptions(list, profile, graph);

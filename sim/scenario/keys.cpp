@@ -98,9 +98,10 @@ std::vector<Key> training_keys() {
       {"training", "recompute", choice(AT(training.recompute)), kFromSpec,
        "activations computed again in the backward pass"},
       {"training", "overlap_gradients", flag(AT(training.overlap_gradients)), kFromSpec,
-       "reduce gradient buckets during the backward pass; dense only"},
+       "reduce gradient buckets during the backward pass; no effect on scape"},
       {"training", "bucket", optional_quantity<Bytes>(AT(training.bucket), kChunk), kFromSpec,
-       "size of a gradient bucket; none is one buffer for all gradients"},
+       "size of a gradient bucket; none is one buffer for all gradients, or Megatron-LM's default "
+       "when they overlap: 40 million elements, a million per rank if that is more"},
   };
 }
 

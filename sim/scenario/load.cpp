@@ -49,17 +49,8 @@ void drop_unknown_sections(Document& document, Problems& problems) {
                 [&](const Setting& setting) { return is_unknown(setting.section); });
 }
 
-/// Keys that only some methods take.
-struct Applies {
-  std::string_view section;
-  std::string_view name;
-  bool dense;  ///< to dense, else to the others
-};
-constexpr Applies kApplies[] = {{"strategy", "density", false},
-                                {"training", "overlap_gradients", true}};
-
-// --set over the rest. Among several series it leaves those as they are whose method has no use
-// for the key: --set strategy.density=0.1 speaks to the sparse ones.
+// --set over the rest. Among several series, strategy.density speaks to the sparse ones: dense
+// series keep theirs.
 Chosen overridden(const Chosen& below, std::span<const Setting> overrides, bool several_series,
                   Problems& problems) {
   Chosen chosen = below;
@@ -67,11 +58,9 @@ Chosen overridden(const Chosen& below, std::span<const Setting> overrides, bool 
   if (!several_series) return chosen;
   const Setting* method = at(chosen, "strategy", "method");
   const bool dense = method == nullptr || method->value == Value(std::string("dense"));
-  for (const Applies& key : kApplies) {
-    const Setting*& setting = at(chosen, key.section, key.name);
-    if (setting != nullptr && !setting->given.empty() && key.dense != dense)
-      setting = below[find_key(key.section, key.name).value()];
-  }
+  const Setting*& density = at(chosen, "strategy", "density");
+  if (dense && density != nullptr && !density->given.empty())
+    density = below[find_key("strategy", "density").value()];
   return chosen;
 }
 

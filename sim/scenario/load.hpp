@@ -26,9 +26,9 @@ std::vector<KeyRecord> key_records();
 
 /// A scenario file read, overridden and checked: one Scenario per variant (one without variants).
 /// `set` holds "section.key=TOML value" (bare words are accepted as text); later ones win.
-/// Among several series a --set leaves those alone whose method has no use for the key: density on
-/// dense, overlap_gradients on sparse ones. Throws InputError with every problem, each with
-/// file:line:column and key; those of --set at its ordinal and column.
+/// Among several series a --set of strategy.density leaves the dense ones alone. Throws InputError
+/// with every problem, each with file:line:column and key; those of --set at its ordinal and
+/// column.
 std::vector<spec::Scenario> load_scenarios(const std::filesystem::path& file,
                                            std::span<const std::string> set = {});
 

@@ -117,10 +117,6 @@ void check_scape(const Scenario& scenario, Violations& list) {
                     fmt::format("scape is an optimizer on adams, not on {}",
                                 name_of(scenario.training.optimizer)),
                     "set training.optimizer = \"adams\""});
-  if (scenario.training.overlap_gradients)
-    list.push_back({"training.overlap_gradients",
-                    "scape reduces one payload after the backward pass: nothing to overlap",
-                    "set it to false for scape"});
   if (strategy.mask_delay == 0 && strategy.mask_wait == MaskWait::overlapped)
     list.push_back({"strategy.mask_delay", "a mask used in the step that makes it cannot overlap",
                     "set mask_wait = \"blocking\" or mask_delay = 1"});

@@ -41,8 +41,7 @@ class Dense final : public Communication {
   void gradient_ready(Program& program, int layer, OpId backward) override {
     if (!context_.scenario.training.overlap_gradients) return;
     waiting_ += parameters_of(context_.workload.layers[static_cast<std::size_t>(layer)]);
-    const auto& bucket = context_.scenario.training.bucket;
-    if (bucket && gradient_size(waiting_) >= *bucket) reduce(program, waiting_, backward);
+    if (gradient_size(waiting_) >= overlapped_bucket()) reduce(program, waiting_, backward);
   }
 
   void step_end(Program& program, OpId last) override {
@@ -67,6 +66,12 @@ class Dense final : public Communication {
   }
 
  private:
+  // [M35] Megatron-LM's default when gradients overlap: 40 million elements, or a million per rank.
+  Bytes overlapped_bucket() const {
+    const std::int64_t elements = std::max<std::int64_t>(40'000'000, 1'000'000LL * context_.ranks);
+    return context_.scenario.training.bucket.value_or(gradient_size(elements));
+  }
+
   Bytes gradient_size(std::int64_t elements) const {
     return Bytes(static_cast<double>(elements) *
                  gradient_bytes(context_.scenario.training.gradient_dtype));

@@ -126,8 +126,7 @@ TEST_CASE("heads divide into groups and rotary positions turn pairs") {
 TEST_CASE("SCAPE is an optimizer on AdamS with one payload after the backward pass") {
   CHECK(broken_by([](Scenario& s) { s.training.optimizer = Optimizer::adamw; }) ==
         Keys{"training.optimizer"});
-  CHECK(broken_by([](Scenario& s) { s.training.overlap_gradients = true; }) ==
-        Keys{"training.overlap_gradients"});
+  CHECK(broken_by([](Scenario& s) { s.training.overlap_gradients = true; }).empty());
   CHECK(broken_by([](Scenario& s) { s.strategy.mask_delay = 0; }) == Keys{"strategy.mask_delay"});
   CHECK(broken_by([](Scenario& s) {
           s.strategy.mask_delay = 0;
