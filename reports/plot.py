@@ -82,14 +82,17 @@ def gpu_axis(axes, counts):
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:g}"))
     axes.set_xlabel("GPUs")
-    if len(counts) > 1:
-        axes.set_xlim(counts[0] / 1.15, counts[-1] * 1.15)
+    margin = 1.15 if len(counts) > 1 else 2
+    axes.set_xlim(counts[0] / margin, counts[-1] * margin)
 
 
 def time_axis(axes):
-    """Log axis with plain numbers at 1, 2 and 5 of every decade."""
+    """Log axis of at least a factor of 3, with plain numbers at 1, 2 and 5 of every decade."""
     axes.set_yscale("log")
     low, high = axes.get_ylim()
+    widen = max(1, (3 * low / high) ** 0.5)
+    low, high = low / widen, high * widen
+    axes.set_ylim(low, high)
     ticks = [m * 10.0 ** e for e in range(-7, 7) for m in (1, 2, 5) if low <= m * 10.0 ** e <= high]
     axes.yaxis.set_major_locator(FixedLocator(ticks))
     axes.yaxis.set_minor_locator(NullLocator())
@@ -102,7 +105,8 @@ def draw_scaling(document, series):
     figure, (times, shares) = plt.subplots(1, 2, figsize=(9, 4.4))
     handles, measured_any, interval_any = [], False, False
     for i, (name, runs) in enumerate(series.items()):
-        style = {"color": COLOURS[i % len(COLOURS)], "linestyle": LINES[i % len(LINES)], "linewidth": 1.6}
+        style = {"color": COLOURS[i % len(COLOURS)], "linestyle": LINES[i % len(LINES)], "linewidth": 1.6,
+                 "marker": ".", "markersize": 5}
         hollow = {"color": style["color"], "marker": MARKERS[i % len(MARKERS)], "linestyle": "none",
                   "markerfacecolor": "white", "markersize": 6, "markeredgewidth": 1.3, "zorder": 3}
         points = [(run["gpus"], run["step_time_s"]) for run in runs]
@@ -110,6 +114,9 @@ def draw_scaling(document, series):
         with_interval = [run for run in runs if run["step_time_low_s"] is not None]
         if with_interval:
             interval_any = True
+            if len(with_interval) == 1:  # a band of one point has no width
+                times.vlines(with_interval[0]["gpus"], with_interval[0]["step_time_low_s"],
+                             with_interval[0]["step_time_high_s"], color=style["color"], alpha=0.3, linewidth=4)
             times.fill_between([r["gpus"] for r in with_interval], [r["step_time_low_s"] for r in with_interval],
                                [r["step_time_high_s"] for r in with_interval], color=style["color"], alpha=0.15,
                                linewidth=0)
@@ -119,8 +126,8 @@ def draw_scaling(document, series):
             measured_any = True
             times.plot(*zip(*measured), **hollow)
             shares.plot(*zip(*[(gpus, 100 * e) for gpus, e in efficiencies(measured, weak)]), **hollow)
-        handles.append(Line2D([], [], label=name, **style, **({k: v for k, v in hollow.items() if k.startswith("marker")}
-                                                              if measured else {})))
+        in_legend = {key: value for key, value in hollow.items() if key.startswith("marker")} if measured else {}
+        handles.append(Line2D([], [], label=name, **{**style, **in_legend}))
     counts = sorted({run["gpus"] for runs in series.values() for run in runs})
     for axes in (times, shares):
         gpu_axis(axes, counts)
@@ -129,7 +136,7 @@ def draw_scaling(document, series):
     shares.set_ylim(0, max(105, shares.get_ylim()[1]))
     key = "lines: predicted"
     key += ", band: 90 % interval" if interval_any else ""
-    key += ", markers: measured" if measured_any else ""
+    key += ", hollow markers: measured" if measured_any else ""
     figure.suptitle(f"{document['points'][0]['scenario']['name']}  ({key})", fontsize=10)
     columns = min(4, len(handles))
     rows = -(-len(handles) // columns)
@@ -141,7 +148,7 @@ def draw_scaling(document, series):
 def draw_breakdown(document, series):
     columns = min(2, len(series))
     rows = -(-len(series) // columns)
-    figure, grid = plt.subplots(rows, columns, figsize=(4.5 * columns, 2.7 * rows + 1), sharey=True, squeeze=False)
+    figure, grid = plt.subplots(rows, columns, figsize=(max(6, 4.5 * columns), 2.7 * rows + 1), sharey=True, squeeze=False)
     cells = grid.flatten()
     for axes in cells[len(series):]:
         axes.set_visible(False)
@@ -157,6 +164,8 @@ def draw_breakdown(document, series):
             base = [b + h for b, h in zip(base, heights)]
         for i, run in enumerate(runs):
             axes.text(i, 101, f"{run['step_time_s']:.3g} s", ha="center", va="bottom", fontsize=8)
+        middle, half = (len(runs) - 1) / 2, max(4, len(runs)) / 2
+        axes.set_xlim(middle - half, middle + half)
         axes.set_xticks(range(len(runs)), [str(run["gpus"]) for run in runs])
         axes.set_ylim(0, 112)
         axes.set_yticks(range(0, 101, 20))
@@ -167,8 +176,7 @@ def draw_breakdown(document, series):
         row[0].set_ylabel("share of the step (%)")
     handles = [Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=label)
                for key, label, colour, hatch in PARTS if key in used]
-    figure.suptitle(f"{document['points'][0]['scenario']['name']}: where the step goes "
-                    "(above the bars: step time)", fontsize=10)
+    figure.suptitle(f"{document['points'][0]['scenario']['name']}: where the step goes (above: its time)", fontsize=10)
     figure.legend(handles=handles, loc="lower center", ncol=min(3, len(handles)), frameon=False,
                   bbox_to_anchor=(0.5, 0.18 / figure.get_figheight()))
     legend_rows = -(-len(handles) // 3)

@@ -48,13 +48,15 @@ std::string headline(const Run& run) {
   return fmt::format(
       "{}\n"
       "step time   {}{}\n"
-      "throughput  {:.0f} tokens/s, {} MFU, {} of communication hidden\n",
+      "throughput  {:.0f} tokens/s, {} MFU{}\n",
       title(run.scenario, run.series, run.gpus), text_of(run.step_time),
       run.has_interval ? fmt::format("  ({} to {}, {:.0f} % interval)", text_of(run.step_time_low),
                                      text_of(run.step_time_high), 100 * run.interval_level)
                        : "",
       run.tokens_per_second.si(), percent(run.mfu),
-      run.overlap_fraction ? percent(*run.overlap_fraction) : "none");
+      run.overlap_fraction
+          ? fmt::format(", {} of communication hidden", percent(*run.overlap_fraction))
+          : "");
 }
 
 std::string breakdown_text(const Run& run) {

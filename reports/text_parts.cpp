@@ -11,11 +11,6 @@
 namespace scapesim::reports {
 namespace {
 
-std::string label(const study::Point& point) {
-  const std::string& name = point.series.empty() ? point.scenario : point.series;
-  return fmt::format("{}, {} GPU{}", name, point.gpus, point.gpus == 1 ? "" : "s");
-}
-
 std::vector<const result::Run*> runs_of(std::span<const study::Point> points) {
   std::vector<const result::Run*> runs;
   for (const study::Point& point : points)
@@ -25,6 +20,31 @@ std::vector<const result::Run*> runs_of(std::span<const study::Point> points) {
 
 void add_once(std::vector<std::string>& list, std::string text) {
   if (std::ranges::find(list, text) == list.end()) list.push_back(std::move(text));
+}
+
+bool has(std::span<const result::Warning> list, const result::Warning& warning) {
+  return std::ranges::any_of(list, [&](const result::Warning& w) {
+    return w.code == warning.code && w.message == warning.message;
+  });
+}
+
+/// " [AdamS; SCAPE d=0.1 on 32, 64 GPUs]": the series that carry a warning, with the counts when
+/// not all of a series do; empty when all points do.
+std::string where_of(std::span<const study::Point> points, const result::Warning& warning) {
+  std::vector<std::string> series, parts;
+  bool everywhere = true;
+  for (const result::Run* run : runs_of(points)) add_once(series, run->series);
+  for (const std::string& name : series) {
+    std::vector<int> with, without;
+    for (const result::Run* run : runs_of(points))
+      if (run->series == name) (has(run->warnings, warning) ? with : without).push_back(run->gpus);
+    everywhere = everywhere && without.empty();
+    if (with.empty()) continue;
+    const std::string counts =
+        without.empty() ? "" : fmt::format("on {} GPUs", fmt::join(with, ", "));
+    parts.push_back(name + (name.empty() || counts.empty() ? "" : " ") + counts);
+  }
+  return everywhere ? "" : fmt::format(" [{}]", fmt::join(parts, "; "));
 }
 
 }  // namespace
@@ -66,23 +86,10 @@ std::string rests_on(std::span<const study::Point> points) {
 
 std::string warnings_text(std::span<const study::Point> points) {
   std::vector<result::Warning> distinct;
-  std::vector<std::vector<std::string>> where;
-  for (const study::Point& point : points) {
-    const result::Run* run = study::run_of(point);
-    if (run == nullptr) continue;
-    for (const result::Warning& warning : run->warnings) {
-      const auto same = [&](const result::Warning& w) {
-        return w.code == warning.code && w.message == warning.message;
-      };
-      const auto found = std::ranges::find_if(distinct, same);
-      const auto at = static_cast<std::size_t>(found - distinct.begin());
-      if (found == distinct.end()) distinct.push_back(warning), where.emplace_back();
-      add_once(where[at], label(point));
-    }
-  }
-  for (std::size_t i = 0; i < distinct.size(); ++i)
-    if (where[i].size() < runs_of(points).size())
-      distinct[i].message += fmt::format(" [{}]", fmt::join(where[i], "; "));
+  for (const result::Run* run : runs_of(points))
+    for (const result::Warning& warning : run->warnings)
+      if (!has(distinct, warning)) distinct.push_back(warning);
+  for (result::Warning& warning : distinct) warning.message += where_of(points, warning);
   return warnings_text(std::span<const result::Warning>(distinct));
 }
 

@@ -4,7 +4,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <fmt/format.h>
+#include <memory>
+#include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "sim/base/error.hpp"
 #include "sim/base/file.hpp"
@@ -26,6 +29,21 @@ constexpr std::string_view kFooter =
     "Example: scapesim scale scenarios/vista-llama-1.8b.toml --gpus 4,8,16,32,64\n"
     "Exit codes: 0 done, 1 a finding, 2 bad input, 3 infeasible plan (the reason is the result), "
     "70 our fault.\n";
+
+/// Help with descriptions wrapped at a width that terminals have.
+class Wrapped : public CLI::Formatter {
+  std::string make_option_desc(const CLI::Option* option) const override {
+    constexpr std::size_t kWidth = 68;
+    std::string out, line;
+    std::istringstream words(option->get_description());
+    for (std::string word; words >> word;) {
+      if (!line.empty() && line.size() + 1 + word.size() > kWidth)
+        out += std::exchange(line, "") + "\n";
+      line += (line.empty() ? "" : " ") + word;
+    }
+    return out + line;
+  }
+};
 
 [[noreturn]] void refuse(std::string key, std::string what, std::string hint) {
   throw InputError(Problem{{}, std::move(key), std::move(what), std::move(hint)});
@@ -85,6 +103,7 @@ int run_program(std::span<const std::string> arguments) {
   app.footer(std::string(kFooter));
   app.set_version_flag("--version", fmt::format("scapesim {}", version()));
   app.require_subcommand(0, 1);
+  app.formatter(std::make_shared<Wrapped>());
   Action action;
   for (const Command& command : kCommands) {
     CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.help));

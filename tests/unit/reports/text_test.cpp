@@ -51,8 +51,19 @@ TEST_CASE("several series stand side by side; a warning of one names it") {
                                             infeasible_point("big")};
   const std::string text = reports::runs_text(points);
   CHECK_THAT(text, Contains("quiet  warned  big"));
-  CHECK_THAT(text, Contains("a number is assumed [warned, 4 GPUs]"));
+  CHECK_THAT(text, Contains("a number is assumed [warned]"));
   CHECK_THAT(text, Contains("tiny, big, 8 GPUs: infeasible"));
+}
+
+TEST_CASE("a warning names the counts when not all of a series carry it") {
+  study::Scale scale;
+  for (const int gpus : {4, 8}) {
+    result::Run run = example_run();
+    run.series = "s", run.gpus = gpus;
+    if (gpus == 4) run.warnings.clear();
+    scale.points.push_back(point_of(run));
+  }
+  CHECK_THAT(reports::scale_text(scale, {}), Contains("a number is assumed [s on 8 GPUs]\n"));
 }
 
 TEST_CASE("a scale table puts measured step times and errors beside the predicted") {
