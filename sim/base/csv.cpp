@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A hand-written reader: every problem has its line and column, and nothing is guessed.
 #include "sim/base/csv.hpp"
 
 #include <algorithm>
@@ -78,6 +79,8 @@ Csv parse_csv(std::string_view text, const std::string& file,
   Csv csv{.file = file, .rows = {}};
   Problems problems;
   bool header_seen = false;
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // spreadsheets begin with one
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
