@@ -131,7 +131,8 @@ TEST_CASE("[M33] a copy loads its direction of the host link and host memory, on
   using strategy::CopyResource;
   const auto loads_of = [&](const char* name) {
     std::vector<std::uint32_t> list;
-    for (const graph::Load& load : operations_named(program, name).at(0).transfer.loads) {
+    const Operation copy = operations_named(program, name).at(0);
+    for (const graph::Load& load : copy.transfer.loads) {
       CHECK(load.flows == 1);
       list.push_back(load.resource.value);
     }
