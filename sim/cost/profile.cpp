@@ -74,7 +74,7 @@ double normal_quantile(double p) {
 /// Half-width of a 90 % range in standard deviations.
 constexpr double kRange90 = 1.6448536269514722;
 
-/// [M75] Split normal: low and high are the 5 % and 95 % quantiles, each side with its own spread.
+/// [M77] Split normal: low and high are the 5 % and 95 % quantiles, each side with its own spread.
 /// A number stays above half its low end. Factors relative to the value.
 double moved(double low_factor, double high_factor, double z) {
   const double spread = z < 0 ? 1 - low_factor : high_factor - 1;
@@ -83,7 +83,7 @@ double moved(double low_factor, double high_factor, double z) {
 
 }  // namespace
 
-// [M75] Latin hypercube: for every factor one draw from each of `count` equal slices of the
+// [M77] Latin hypercube: for every factor one draw from each of `count` equal slices of the
 // distribution, in an order of its own; the same numbers on every machine.
 std::vector<Draw> draws(int count) {
   std::vector<Draw> result(static_cast<std::size_t>(count));

@@ -61,7 +61,7 @@ result::Infeasible infeasible(const spec::Scenario& scenario, const result::Memo
           .memory = memory};
 }
 
-/// [M75] Step times under the profile's drawn numbers, model discrepancy included.
+/// [M77] Step times under the profile's drawn numbers, model discrepancy included.
 std::vector<Seconds> drawn_step_times(const spec::Scenario& scenario,
                                       const workload::Workload& workload,
                                       const cost::Profile& profile, const topology::Fabric& fabric,
@@ -97,7 +97,7 @@ void add_identity(result::Run& run, const spec::Scenario& scenario, const cost::
   run.gpus = scenario.cluster.gpus;
 }
 
-/// [M71] tokens/s and MFU, [M74] energy and cost of one step.
+/// [M71] tokens/s and MFU, [M78] energy and cost of one step.
 void add_rates(result::Run& run, const spec::Scenario& scenario, const workload::Workload& workload,
                const cost::Profile& profile) {
   const spec::Training& training = scenario.training;

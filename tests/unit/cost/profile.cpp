@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles: lookup, draws and perturbation [M75], the JSON format there and back, broken texts.
+// Profiles: lookup, draws and perturbation [M77], the JSON format there and back, broken texts.
 #include "tests/support/profile.hpp"
 
 #include <algorithm>
@@ -139,7 +139,7 @@ TEST_CASE("asking for a key that the reader does not guarantee is our own fault"
   CHECK_FALSE(round_profile().has("power.gpu_W"));
 }
 
-TEST_CASE("[M75] draws are the same in every call and differ between factors") {
+TEST_CASE("[M77] draws are the same in every call and differ between factors") {
   CHECK(cost::draws(16) == cost::draws(16));
   const std::vector<Draw> draws = cost::draws(16);
   for (std::size_t a = 0; a < Draw{}.size(); ++a)
@@ -147,7 +147,7 @@ TEST_CASE("[M75] draws are the same in every call and differ between factors") {
       CHECK(std::ranges::any_of(draws, [&](const Draw& draw) { return draw[a] != draw[b]; }));
 }
 
-TEST_CASE("[M75] every factor has one draw in each equal slice of the normal distribution") {
+TEST_CASE("[M77] every factor has one draw in each equal slice of the normal distribution") {
   for (const int count : {1, 2, 16, 33}) {
     const std::vector<Draw> draws = cost::draws(count);
     REQUIRE(draws.size() == static_cast<std::size_t>(count));
@@ -169,7 +169,7 @@ TEST_CASE("[M75] every factor has one draw in each equal slice of the normal dis
   }
 }
 
-TEST_CASE("[M75] 1.645 standard deviations down or up is the low or high end of every range") {
+TEST_CASE("[M77] 1.645 standard deviations down or up is the low or high end of every range") {
   constexpr double kRange90 = 1.6448536269514722;
   Profile profile = round_profile();
   profile.numbers["hbm.bandwidth_Bps"] = {3.2e12, 2.9e12, 3.9e12, Factor::hbm, {}};
@@ -184,7 +184,7 @@ TEST_CASE("[M75] 1.645 standard deviations down or up is the low or high end of 
   CHECK(low.number("host.step_s") == 0);
 }
 
-TEST_CASE("[M75] the middle draw changes nothing, and a draw moves only its own factor") {
+TEST_CASE("[M77] the middle draw changes nothing, and a draw moves only its own factor") {
   const Profile profile = cost::load_profile("gh200-datasheet", {});
   CHECK(same(cost::perturbed(profile, all_at(0)), profile));
   Draw draw = all_at(0);

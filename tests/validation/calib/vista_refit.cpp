@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two GPU counts calibrate a cluster: fitted to the dense Vista runs on 4 and 8 GPUs only, the
-// other counts are predicted, and the stated intervals hold. [M80] [M82] [M85] [M75]
+// other counts are predicted, and the stated intervals hold. [M80] [M82] [M85] [M77]
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
