@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// From workload and strategy to the step graph: order of the passes, [M11] layer times, [M34] host
+// work, [M23] scalar collectives, resources.
+#include <catch2/catch.hpp>
+
+#include "sim/plan/plan.hpp"
+#include "tests/support/strategy.hpp"
+
+using namespace scapesim;
+using namespace scapesim::test;
+using graph::Kind;
+using graph::Operation;
+using graph::StepGraph;
+using graph::Stream;
+
+namespace {
+
+// Sums of a few hundred kernel times in double precision.
+constexpr double kRounding = 1e-12;
+
+StepGraph graph_of(const spec::Scenario& scenario, const cost::Profile& profile = round_profile()) {
+  const auto workload = workload::workload_of(scenario.model, scenario.training);
+  const auto fabric = topology::build_fabric(scenario.cluster, scenario.cluster.nodes);
+  return plan::step_graph(scenario, workload, profile, fabric);
+}
+
+std::vector<Operation> operations_of(const StepGraph& graph) {
+  REQUIRE(graph.classes.size() == 1);
+  return graph.classes[0].operations;
+}
+
+/// Latency of the scalar all-reduce of the gradient norm.
+double norm_latency(int ranks, const cost::Profile& profile) {
+  spec::Scenario scenario = scenario_of(llama_500m(), ranks);
+  scenario.strategy.sharding = spec::Sharding::zero1;
+  for (const graph::Collective& collective : graph_of(scenario, profile).collectives)
+    if (collective.name == "gradient norm all-reduce") {
+      REQUIRE(collective.phases.size() == 1);
+      CHECK(collective.algorithm == "tree");
+      CHECK(collective.phases[0].bytes == Bytes(0));
+      CHECK(collective.phases[0].loads.empty());
+      return collective.phases[0].latency.si();
+    }
+  FAIL("no scalar all-reduce");
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("micro-batches go forward through all layers and back, one after the other") {
+  spec::Scenario scenario = scenario_of(llama_500m(), 2);
+  scenario.training.global_batch = 2 * 3;
+  cost::Profile profile = round_profile();
+  set(profile, "host.micro_batch_s", 1e-3);
+  const StepGraph graph = graph_of(scenario, profile);
+  std::vector<std::string> expected = {"host work: step"};
+  const auto layers = workload::workload_of(scenario.model, scenario.training).layers;
+  for (int batch = 0; batch < 3; ++batch) {
+    const std::string suffix = ": micro-batch " + std::to_string(batch);
+    expected.push_back("host work" + suffix);
+    for (const auto& layer : layers) expected.push_back("forward: " + layer.name + suffix);
+    for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer)
+      expected.push_back("backward: " + layer->name + suffix);
+  }
+  std::vector<std::string> found;
+  for (const Operation& operation : operations_of(graph)) found.push_back(operation.name);
+  REQUIRE(found.size() > expected.size());
+  found.resize(expected.size());
+  CHECK(found == expected);
+}
+
+TEST_CASE("[M11] a layer takes its kernels one after the other, and counts their FLOPs") {
+  const spec::Scenario scenario = scenario_of(llama_1_8b(), 2);
+  const cost::Profile profile = round_profile();
+  const cost::KernelCosts costs(profile, scenario.cluster.gpu, scenario.training.precision);
+  const auto layers = workload::workload_of(scenario.model, scenario.training).layers;
+  const auto time_of = [&](const std::vector<workload::Operation>& list) {
+    double sum = 0;
+    for (const workload::Operation& operation : list)
+      sum += std::visit([&](const auto& shape) { return costs.time(shape).si(); }, operation.shape);
+    return sum;
+  };
+  const StepGraph graph = graph_of(scenario, profile);
+  const auto operations = operations_of(graph);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const Operation& forward = operations[1 + i];
+    const Operation& backward = operations[2 * layers.size() - i];
+    CHECK(forward.duration.si() == Approx(time_of(layers[i].forward)).epsilon(kRounding));
+    CHECK(backward.duration.si() == Approx(time_of(layers[i].backward)).epsilon(kRounding));
+    CHECK(forward.flops == flops_of(layers[i].forward));
+    CHECK(backward.flops == flops_of(layers[i].backward));
+    CHECK(forward.kind == Kind::compute);
+    CHECK(forward.stream == Stream::compute);
+  }
+}
+
+TEST_CASE("[M34] the host costs a constant per step and one per micro-batch") {
+  spec::Scenario scenario = scenario_of(llama_500m(), 2);
+  scenario.training.global_batch = 2 * 5;
+  cost::Profile profile = round_profile();
+  set(profile, "host.step_s", 0.02);
+  set(profile, "host.micro_batch_s", 0.003);
+  double host = 0;
+  for (const Operation& operation : operations_of(graph_of(scenario, profile)))
+    if (operation.kind == Kind::host) host += operation.duration.si();
+  CHECK(host == Approx(0.02 + 5 * 0.003).epsilon(kRounding));
+}
+
+TEST_CASE("[M23] a few bytes go up and down a binary tree: 2 ceil(log2 P) latencies") {
+  cost::Profile profile = round_profile();
+  set(profile, "network.scalar_latency_s", 10e-6);
+  CHECK(norm_latency(2, profile) == Approx(2 * 1 * 10e-6).epsilon(kRounding));
+  CHECK(norm_latency(3, profile) == Approx(2 * 2 * 10e-6).epsilon(kRounding));
+  CHECK(norm_latency(4, profile) == Approx(2 * 2 * 10e-6).epsilon(kRounding));
+  CHECK(norm_latency(5, profile) == Approx(2 * 3 * 10e-6).epsilon(kRounding));
+  CHECK(norm_latency(64, profile) == Approx(2 * 6 * 10e-6).epsilon(kRounding));
+  profile.numbers.erase("network.scalar_latency_s");
+  CHECK(norm_latency(64, profile) == Approx(2 * 6 * 5e-6).epsilon(kRounding));  // the fabric's
+}
+
+TEST_CASE("a bulk latency of many hops is never charged to a scalar") {
+  cost::Profile profile = round_profile();
+  set(profile, "network.hop_latency_s", 1.1e-3);
+  set(profile, "network.scalar_latency_s", 25e-6);
+  CHECK(norm_latency(64, profile) < 1e-3);
+}
+
+TEST_CASE("copies load the host link and memory, collectives only the network") {
+  spec::Scenario scenario = scape_scenario(llama_500m(), 8, 0.01);
+  scenario.strategy.offload.residual = true;
+  scenario.cluster.host_memory_bandwidth = BytesPerSecond(5e11);
+  const StepGraph graph = graph_of(scenario);
+  CHECK(graph.resources[0].name == "host link, to device");
+  CHECK(graph.resources[0].capacity == scenario.cluster.host_link.bandwidth);
+  CHECK(graph.resources[1].name == "host link, from device");
+  CHECK(graph.resources[2].capacity == BytesPerSecond(5e11));
+  for (const Operation& operation : operations_of(graph))
+    for (const graph::Load& load : operation.transfer.loads) CHECK(load.resource.value < 3);
+  std::size_t loads = 0;
+  for (const graph::Collective& collective : graph.collectives)
+    for (const graph::Phase& phase : collective.phases)
+      for (const graph::Load& load : phase.loads) {
+        ++loads;
+        CHECK(load.resource.value >= 3);
+        REQUIRE(load.resource.value < graph.resources.size());
+        CHECK(graph.resources[load.resource.value].capacity == BytesPerSecond(50e9));
+      }
+  CHECK(loads > 0);
+}
+
+TEST_CASE("GPUs of a node share its host memory") {
+  spec::Scenario scenario = scenario_of(llama_500m(), 8);
+  scenario.cluster.nodes = 2;
+  scenario.cluster.gpus_per_node = 4;
+  scenario.cluster.node_link_bandwidth = BytesPerSecond(300e9);
+  scenario.cluster.host_memory_bandwidth = BytesPerSecond(400e9);
+  CHECK(graph_of(scenario).resources[2].capacity == BytesPerSecond(100e9));
+}
+
+TEST_CASE("all ranks are one class that runs one program") {
+  const StepGraph graph = graph_of(scenario_of(llama_500m(), 8));
+  REQUIRE(graph.classes.size() == 1);
+  CHECK(graph.classes[0].ranks == 8);
+  CHECK(graph.period == 1);
+  for (const graph::Collective& collective : graph.collectives) {
+    CHECK(collective.group_size == 8);
+    CHECK(collective.members == std::vector{graph::RankClassId{0}});
+  }
+}
+
+TEST_CASE("a job of one GPU has nothing to communicate") {
+  const StepGraph graph = graph_of(scenario_of(llama_500m(), 1));
+  CHECK(graph.collectives.empty());
+  for (const Operation& operation : operations_of(graph))
+    CHECK(operation.work != graph::Work::collective);
+}
+
+TEST_CASE("network terms are the profile's, and without a profile those of raw links") {
+  cost::Profile profile = round_profile();
+  set(profile, "network.efficiency", 0.9);
+  set(profile, "network.hop_latency_s", 7e-6);
+  profile.numbers["network.transport_cap_Bps"] = exactly(4e9, cost::Factor::network);
+  const plan::NetworkTerms terms = plan::network_terms(&profile);
+  CHECK(terms.efficiency == 0.9);
+  CHECK(terms.transport_cap == BytesPerSecond(4e9));
+  CHECK(terms.hop_latency == Seconds(7e-6));
+  profile.numbers.erase("network.hop_latency_s");
+  profile.numbers.erase("network.transport_cap_Bps");
+  CHECK_FALSE(plan::network_terms(&profile).hop_latency.has_value());
+  CHECK(plan::network_terms(&profile).transport_cap == BytesPerSecond(0));
+  CHECK(plan::network_terms(nullptr).efficiency == 1);
+  CHECK_FALSE(plan::network_terms(nullptr).hop_latency.has_value());
+}
+
+TEST_CASE("every operation names its formula and what it rests on") {
+  spec::Scenario scenario = scape_scenario(llama_500m(), 8, 0.01);
+  scenario.strategy.sharding = spec::Sharding::zero1;
+  scenario.strategy.offload = {.residual = true, .replica = true};
+  for (const Operation& operation : operations_of(graph_of(scenario))) {
+    INFO(operation.name);
+    CHECK(operation.formula.starts_with("M"));
+    CHECK_FALSE(operation.calibration.empty());
+  }
+}
