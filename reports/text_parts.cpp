@@ -11,6 +11,9 @@
 namespace scapesim::reports {
 namespace {
 
+/// Warnings of one kind that a text over several points shows.
+constexpr std::size_t kMostOfACode = 2;
+
 std::vector<const result::Run*> runs_of(std::span<const study::Point> points) {
   std::vector<const result::Run*> runs;
   for (const study::Point& point : points)
@@ -89,8 +92,19 @@ std::string warnings_text(std::span<const study::Point> points) {
   for (const result::Run* run : runs_of(points))
     for (const result::Warning& warning : run->warnings)
       if (!has(distinct, warning)) distinct.push_back(warning);
-  for (result::Warning& warning : distinct) warning.message += where_of(points, warning);
-  return warnings_text(std::span<const result::Warning>(distinct));
+  std::vector<std::string> codes;
+  for (const result::Warning& warning : distinct) add_once(codes, warning.code);
+  std::vector<result::Warning> shown;
+  for (const std::string& code : codes) {
+    std::size_t count = 0;
+    for (const result::Warning& warning : distinct)
+      if (warning.code == code && ++count <= kMostOfACode)
+        shown.push_back({code, warning.message + where_of(points, warning)});
+    if (count > kMostOfACode)
+      shown.push_back({code, fmt::format("{} more of this kind; --json lists all of them",
+                                         count - kMostOfACode)});
+  }
+  return warnings_text(std::span<const result::Warning>(shown));
 }
 
 std::string warnings_text(std::span<const result::Warning> warnings) {

@@ -66,6 +66,21 @@ TEST_CASE("a warning names the counts when not all of a series carry it") {
   CHECK_THAT(reports::scale_text(scale, {}), Contains("a number is assumed [s on 8 GPUs]\n"));
 }
 
+TEST_CASE("of many warnings of one kind a table shows two and says how many more there are") {
+  study::Scale scale;
+  for (const int gpus : {4, 8, 16, 32}) {
+    result::Run run = example_run();
+    run.gpus = gpus;
+    run.warnings = {{"extrapolation", fmt::format("{} MB", gpus)}, {"assumed", "a number"}};
+    scale.points.push_back(point_of(run));
+  }
+  const std::string text = reports::scale_text(scale, {});
+  CHECK_THAT(text, Contains("  extrapolation: 8 MB [on 8 GPUs]\n"));
+  CHECK_THAT(text, !Contains("16 MB"));
+  CHECK_THAT(text, Contains("  extrapolation: 2 more of this kind; --json lists all of them\n"));
+  CHECK_THAT(text, Contains("  assumed: a number\n"));
+}
+
 TEST_CASE("a scale table puts measured step times and errors beside the predicted") {
   study::Scale scale;
   scale.points = {point_of(example_run()), infeasible_point()};
