@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // scapesim collective: one collective alone on a cluster, over sizes.
+#include "sim/study/collective.hpp"
+
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -93,15 +95,14 @@ Output collective(const Options& options) {
   const spec::Cluster cluster = cluster_of(options);
   std::optional<cost::Profile> profile;
   if (!options.profile.empty()) profile = cost::load_profile(options.profile, ".");
-  std::vector<CollectiveTime> rows;
-  for (const Bytes size : sizes)
-    rows.push_back(predict_collective(kind, size, cluster, profile ? &*profile : nullptr));
+  const study::CollectiveTable table =
+      study::collective_table(kind, sizes, cluster, profile ? &*profile : nullptr);
   const std::string heading =
       fmt::format("{} on {} GPUs of {}, {}", name_of(kind), cluster.gpus, cluster.name,
                   profile ? "calibration " + profile->id : "raw links");
   Output output;
-  output.text = options.format.json ? reports::collective_json(rows, {})
-                                    : reports::collective_text(heading, rows, {});
+  output.text = options.format.json ? reports::collective_json(table.rows, table.warnings)
+                                    : reports::collective_text(heading, table.rows, table.warnings);
   return output;
 }
 

@@ -121,6 +121,13 @@ class Collective(ProgramTest):
         text = self.done("collective", "all-reduce", "--cluster", "flat-50GBps", "--gpus", "64", "--size", "1GiB")
         self.assertIn("1073741824   42908.58         25.02         49.27  ring", text)
 
+    def test_sizes_below_the_fit_of_a_profile_are_warned_of(self):
+        arguments = ("collective", "all-reduce", "--cluster", "vista", "--gpus", "64", "--profile", "gh200-vista-sockets")
+        self.assertEqual(self.document(*arguments, "--size", "2GiB")["warnings"], [])
+        warnings = self.document(*arguments, "--size", "1MiB:2GiB:2")["warnings"]
+        self.assertEqual([warning["code"] for warning in warnings], ["extrapolation"])
+        self.assertIn("Warnings\n  extrapolation", self.done(*arguments, "--size", "1MiB"))
+
     def test_mistakes_are_refused(self):
         cluster = ("--cluster", "flat-50GBps")
         for arguments in (("all-reduce", *cluster), ("all-reduce", "--gpus", "4"),
