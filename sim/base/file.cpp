@@ -23,8 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLargestInput = std::size_t{256} << 20U;  // far above any of our inputs
-
 std::string reason(int error) { return std::generic_category().message(error); }
 
 [[noreturn]] void fail(const fs::path& path, std::string_view key, std::string what,
@@ -137,7 +135,7 @@ bool holds_data(const fs::path& folder) {
 
 }  // namespace
 
-std::string read_file(const fs::path& path, std::string_view purpose) {
+std::string read_file(const fs::path& path, std::string_view purpose, std::size_t largest) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {
     const int error = errno;
@@ -152,7 +150,8 @@ std::string read_file(const fs::path& path, std::string_view purpose) {
     if (got < 0) fail(path, purpose, "cannot read: " + reason(errno));
     if (got == 0) return content;
     content.append(block.data(), static_cast<std::size_t>(got));
-    if (content.size() > kLargestInput) fail(path, purpose, "larger than 256 MiB");
+    if (content.size() > largest)
+      fail(path, purpose, fmt::format("larger than {} MiB", largest >> 20U));
   }
 }
 

@@ -2,6 +2,7 @@
 // Whole-file reading and atomic writing; content hashes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -9,8 +10,13 @@
 
 namespace scapesim {
 
-/// The bytes of a file. Throws InputError (key = what it is for) when it cannot be read.
-std::string read_file(const std::filesystem::path& path, std::string_view purpose);
+/// Far above any scenario or profile.
+inline constexpr std::size_t kLargestInput = std::size_t{256} << 20U;
+
+/// The bytes of a file. Throws InputError (key = what it is for) when it cannot be read or has more
+/// than `largest` bytes.
+std::string read_file(const std::filesystem::path& path, std::string_view purpose,
+                      std::size_t largest = kLargestInput);
 
 /// Writes to a temporary name in the same folder and renames: readers see the old or the whole new
 /// file. Throws InputError when the folder cannot be written or the disk is full; nothing is left.

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// scapesim.bench/1: one JSON object per line, a measurement each, so that an interrupted run leaves
+// a valid file. Members of every line: schema, kind, name, samples_s (seconds of each repetition),
+// bytes (counted, per repetition), provenance (object of texts: machine, gpu, date, tool, driver).
+//   copy        name host-to-device, device-to-host, device-to-device or local; beside
+//               nothing (default), reverse copy or other gpus
+//   memory      bytes = read plus written         kernel, attention   shape (text)
+//   gemm        m, n, k, dtype                    latency
+//   collective  name all-reduce ...; ranks, nodes, dtype, algorithm, protocol, transport
+//   environment variables (object of texts; NCCL_* and CUDA_* are kept), no samples
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "calib/import.hpp"
+#include "calib/import_json.hpp"
+#include "calib/import_kernels.hpp"
+#include "calib/import_text.hpp"
+
+namespace scapesim::calib {
+
+namespace {
+
+constexpr std::string_view kSchema = "scapesim.bench/1";
+
+struct Record {
+  const Json& json;
+  std::string name;
+  std::vector<double> samples;  ///< sorted
+  std::optional<Bytes> bytes;
+  Place place;
+
+  Seconds median() const {
+    const std::size_t middle = samples.size() / 2;
+    return Seconds(samples.size() % 2 == 1 ? samples[middle]
+                                           : (samples[middle - 1] + samples[middle]) / 2);
+  }
+};
+
+std::vector<double> samples_in(const Json& json) {
+  std::vector<double> samples;
+  for (const Json& sample : list_in(json, "samples_s"))
+    if (sample.is_number() && sample.get<double>() > 0) samples.push_back(sample);
+  std::ranges::sort(samples);
+  return samples;
+}
+
+bool add_copy(const Record& record, Observations& out) {
+  const auto direction = find_named<CopyDirection>(record.name);
+  const std::string word = text_in(record.json, "beside");
+  const Beside beside = word == "reverse copy" ? Beside::reverse_copy
+                        : word == "other gpus" ? Beside::other_gpus
+                                               : Beside::nothing;
+  if (!direction || !record.bytes) return false;
+  out.copies.push_back({.direction = *direction,
+                        .beside = beside,
+                        .name = record.name,
+                        .size = record.bytes,
+                        .rate = *record.bytes / record.median(),
+                        .place = record.place});
+  return true;
+}
+
+bool add_collective(const Record& record, Observations& out) {
+  const auto kind = find_named<graph::CollectiveKind>(record.name);
+  const auto ranks = count_in(record.json, "ranks");
+  const auto nodes = count_in(record.json, "nodes");
+  // One rank moves nothing: its time is no network's.
+  if (!kind || !record.bytes || !ranks || *ranks < 2) return false;
+  out.collectives.push_back({.kind = *kind,
+                             .size = *record.bytes,
+                             .ranks = *ranks,
+                             .nodes = nodes,
+                             .ranks_per_node = nodes && *ranks % *nodes == 0
+                                                   ? std::optional(*ranks / *nodes)
+                                                   : std::nullopt,
+                             .time = record.median(),
+                             .datatype = lower_case(text_in(record.json, "dtype")),
+                             .algorithm = text_in(record.json, "algorithm"),
+                             .protocol = text_in(record.json, "protocol"),
+                             .transport = text_in(record.json, "transport"),
+                             .place = record.place});
+  return true;
+}
+
+bool add_gemm(const Record& record, Observations& out) {
+  const auto m = positive_in(record.json, "m");
+  const auto n = positive_in(record.json, "n");
+  const auto k = positive_in(record.json, "k");
+  if (!m || !n || !k) return false;
+  out.gemms.push_back(
+      {*m, *n, *k, lower_case(text_in(record.json, "dtype")), record.median(), record.place});
+  return true;
+}
+
+void add_kernel(const Record& record, KernelClass kind, Observations& out) {
+  Seconds total;
+  for (const double sample : record.samples) total += Seconds(sample);
+  out.kernels.push_back({.kind = kind,
+                         .name = record.name,
+                         .shape = text_in(record.json, "shape"),
+                         .count = static_cast<int>(record.samples.size()),
+                         .total = total,
+                         .median = record.median(),
+                         .bytes = record.bytes,
+                         .place = record.place});
+}
+
+bool add_record(const Json& json, const Place& place, Observations& out) {
+  if (text_in(json, "schema") != kSchema) return false;
+  const std::string kind = text_in(json, "kind");
+  for (const auto& [key, value] : member(json, "provenance").items())
+    if (value.is_string()) out.provenance.emplace(key, value);
+  add_gpu_name(text_in(member(json, "provenance"), "gpu"), out.machine);
+  if (kind == "environment") {
+    for (const auto& [key, value] : member(json, "variables").items())
+      if (value.is_string() && may_keep(key)) out.environment.emplace(key, value);
+    return true;
+  }
+  Record record{json, text_in(json, "name"), samples_in(json), std::nullopt, place};
+  if (const auto bytes = positive_in(json, "bytes")) record.bytes = Bytes(*bytes);
+  if (record.samples.empty() || record.name.empty()) return false;
+  if (kind == "copy") return add_copy(record, out);
+  if (kind == "collective") return add_collective(record, out);
+  if (kind == "gemm") return add_gemm(record, out);
+  if (kind == "memory" && record.bytes) {
+    out.memory.push_back({record.name, *record.bytes, *record.bytes / record.median(), place});
+  } else if (kind == "latency") {
+    out.latencies.push_back({record.name, record.median(), place});
+  } else if (kind == "attention" || kind == "kernel") {
+    add_kernel(record, kind == "attention" ? KernelClass::attention : kernel_class(record.name),
+               out);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool recognises_bench(std::string_view text) {
+  const std::string_view first = text.substr(0, text.find('\n'));
+  return has_outer_keys(first, {"schema", "kind"}) && first.find(kSchema) != first.npos;
+}
+
+Observations read_bench(std::string_view text, const std::string& file) {
+  Observations out;
+  for (const TextLine& line : lines_of(text)) {
+    const Json json = Json::parse(line.text, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || !add_record(json, {file, line.number, 0}, out))
+      add_unparsed(line.number, line.text, Looks::like_data, out);
+  }
+  require_samples(out, file, "measurement", "see the members that each kind of line needs");
+  return out;
+}
+
+}  // namespace scapesim::calib
