@@ -31,6 +31,7 @@ VectorXd standard_errors(const MatrixXd& design, const VectorXd& residual) {
 
 Fit fit_linear(const MatrixXd& design, const VectorXd& measured) {
   SCAPESIM_CHECK(design.rows() > design.cols(), "{} rows", design.rows());
+  SCAPESIM_CHECK((measured.array() > 0).all(), "least {}", measured.minCoeff());
   const MatrixXd weighted = measured.cwiseInverse().asDiagonal() * design;
   const VectorXd ones = VectorXd::Ones(measured.size());
   Fit fit;
@@ -60,7 +61,9 @@ Fit fit_positive(const Model& model, const VectorXd& measured, VectorXd start) {
     MatrixXd normal = jacobian.transpose() * jacobian;
     normal.diagonal() *= 1 + damping;
     normal.diagonal().array() += 1e-12;
-    const VectorXd step = -normal.ldlt().solve(jacobian.transpose() * residual);
+    // Far from the rows a direction can look flat: no parameter moves by more than a factor of e.
+    const VectorXd step =
+        (-normal.ldlt().solve(jacobian.transpose() * residual)).cwiseMax(-1.0).cwiseMin(1.0);
     const VectorXd next = residual_at(logs + step);
     if (!(next.squaredNorm() < residual.squaredNorm())) {  // worse, or not a number
       damping *= 4;
