@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/explanation.hpp"
 
-#include <algorithm>
-#include <set>
-#include <utility>
-
 namespace scapesim::reports {
 namespace {
 
@@ -28,33 +24,17 @@ CalibrationRow row_of(const std::string& key, const cost::Curve& curve) {
   return row;
 }
 
-/// "gemm.*" names every key that begins with "gemm.".
-bool names(const std::string& pattern, const std::string& key) {
-  if (!pattern.ends_with('*')) return pattern == key;
-  return key.starts_with(pattern.substr(0, pattern.size() - 1));
-}
-
-template <class Entries>
-void add_rows(const std::set<std::string>& patterns, const Entries& entries,
-              std::vector<CalibrationRow>& rows) {
-  for (const auto& [key, entry] : entries)
-    if (std::ranges::any_of(patterns, [&](const std::string& p) { return names(p, key); }))
-      rows.push_back(row_of(key, entry));
-}
-
 }  // namespace
 
-std::vector<std::string> keys_in(const std::string& calibration) {
-  std::vector<std::string> keys;
-  std::string key;
-  for (const char c : calibration + ",") {
-    if (c == ' ') continue;
-    if (c != ',')
-      key += c;
-    else if (!key.empty())
-      keys.push_back(std::exchange(key, {}));
+std::vector<CalibrationRow> calibration_rows(const cost::Profile& profile, const Keys& keys) {
+  std::vector<CalibrationRow> rows;
+  for (const std::string& key : keys) {
+    if (const auto number = profile.numbers.find(key); number != profile.numbers.end())
+      rows.push_back(row_of(key, number->second));
+    else
+      rows.push_back(row_of(key, profile.curve(key)));
   }
-  return keys;
+  return rows;
 }
 
 Explanation explain_step_time(const result::Outcome& outcome, const cost::Profile& profile) {
@@ -62,12 +42,9 @@ Explanation explain_step_time(const result::Outcome& outcome, const cost::Profil
   const auto* run = std::get_if<result::Run>(&outcome);
   if (run == nullptr) return explanation;
   explanation.terms = run->terms;
-  std::set<std::string> patterns;
-  for (const result::Term& term : run->terms)
-    for (std::string& key : keys_in(term.calibration)) patterns.insert(std::move(key));
-  add_rows(patterns, profile.numbers, explanation.calibration);
-  add_rows(patterns, profile.curves, explanation.calibration);
-  std::ranges::sort(explanation.calibration, {}, &CalibrationRow::key);
+  Keys keys;
+  for (const result::Term& term : run->terms) keys.merge(keys_named(profile, term.calibration));
+  explanation.calibration = calibration_rows(profile, keys);
   return explanation;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/cost/profile.hpp"
+#include "sim/predict/used_keys.hpp"
 #include "sim/result/result.hpp"
 
 namespace scapesim::reports {
@@ -29,7 +30,7 @@ struct Explanation {
 /// An infeasible outcome has nothing to explain.
 Explanation explain_step_time(const result::Outcome& outcome, const cost::Profile& profile);
 
-/// The keys in "gemm.a, gemm.b".
-std::vector<std::string> keys_in(const std::string& calibration);
+/// Rows of these keys of the profile, in order.
+std::vector<CalibrationRow> calibration_rows(const cost::Profile& profile, const Keys& keys);
 
 }  // namespace scapesim::reports

@@ -122,7 +122,7 @@ Json explanation_json(const Explanation& explanation) {
     terms.push_back({{"name", t.name},
                      {"time_s", si(t.time)},
                      {"formula", t.formula},
-                     {"calibration", keys_in(t.calibration)}});
+                     {"calibration", patterns_in(t.calibration)}});
   for (const CalibrationRow& r : explanation.calibration)
     rows.push_back({{"key", r.key},
                     {"kind", r.kind},

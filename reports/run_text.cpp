@@ -157,19 +157,33 @@ std::string runs_text(std::span<const study::Point> points) {
   return out + rests_on(points) + warnings_text(points);
 }
 
+namespace {
+
+std::string calibration_table(const std::vector<CalibrationRow>& rows) {
+  Rows keys;
+  for (const CalibrationRow& row : rows)
+    keys.push_back({row.key, row.kind == "number" ? fmt::format("{:.4g}", row.value) : "curve",
+                    fmt::format("{:.4g} to {:.4g}", row.low, row.high), row.provenance,
+                    row.source});
+  return table({{"key", Align::left},
+                {"value"},
+                {"90 % range", Align::left},
+                {"provenance", Align::left},
+                {"source", Align::left}},
+               keys, "  ");
+}
+
+}  // namespace
+
 std::string explanation_text(const study::Point& point, const Explanation& explanation) {
   const Run* run = study::run_of(point);
   if (run == nullptr) return infeasible_text(point);
   const TimeUnit unit = unit_for(run->step_time);
-  Rows terms, keys;
+  Rows terms;
   for (const result::Term& term : explanation.terms)
     terms.push_back({term.name, in_unit(term.time, unit), percent(term.time / run->step_time),
                      term.formula, term.calibration});
   terms.push_back({"step", in_unit(run->step_time, unit), percent(1), "", ""});
-  for (const CalibrationRow& row : explanation.calibration)
-    keys.push_back({row.key, row.kind == "number" ? fmt::format("{:.4g}", row.value) : "curve",
-                    fmt::format("{:.4g} to {:.4g}", row.low, row.high), row.provenance,
-                    row.source});
   return fmt::format("{}\nstep time {}, term by term (formulas: MODEL.md)\n\n",
                      title(run->scenario, run->series, run->gpus), text_of(run->step_time)) +
          table({{"term", Align::left},
@@ -180,12 +194,14 @@ std::string explanation_text(const study::Point& point, const Explanation& expla
                terms, "  ") +
          fmt::format("\nCalibration {} (SI units; of a curve the 90 % range is a factor)\n",
                      run->calibration) +
-         table({{"key", Align::left},
-                {"value"},
-                {"90 % range", Align::left},
-                {"provenance", Align::left},
-                {"source", Align::left}},
-               keys, "  ");
+         calibration_table(explanation.calibration);
+}
+
+std::string profile_text(const cost::Profile& profile) {
+  const Keys all = keys_named(profile, "*");
+  return fmt::format("{}: {}\n{}\n\nSI units; of a curve the 90 % range is a factor\n", profile.id,
+                     profile.machine, profile.note) +
+         calibration_table(calibration_rows(profile, all));
 }
 
 }  // namespace scapesim::reports

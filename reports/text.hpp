@@ -16,6 +16,9 @@ std::string runs_text(std::span<const study::Point> points);
 /// --explain step_time for one point.
 std::string explanation_text(const study::Point& point, const Explanation& explanation);
 
+/// `calibrate --show`: every number and curve with its range, provenance and source.
+std::string profile_text(const cost::Profile& profile);
+
 /// `scale`, with measured step times beside the predicted; other metrics below.
 std::string scale_text(const study::Scale& scale, std::span<const study::Comparison> against);
 

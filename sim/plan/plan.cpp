@@ -137,7 +137,7 @@ void add_network(graph::StepGraph& graph, const strategy::Program& program,
                      .size = call.bytes,
                      .group = 0,
                      .members = {graph::RankClassId{0}},
-                     .terms = network_terms(&context.profile)});
+                     .terms = network_terms(&context.profile, call.bytes)});
   NetworkPlan network = plan_collectives(fabric, {consecutive_gpus(context.ranks)}, calls);
   const auto offset = static_cast<std::uint32_t>(graph.resources.size());
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -155,14 +155,24 @@ void add_network(graph::StepGraph& graph, const strategy::Program& program,
 
 }  // namespace
 
-NetworkTerms network_terms(const cost::Profile* profile) {
+// [M29] A regime's number, else the bulk one.
+NetworkTerms network_terms(const cost::Profile* profile, Bytes size) {
   NetworkTerms terms;
   if (profile == nullptr) return terms;
-  terms.efficiency = profile->number("network.efficiency");
+  const bool small = profile->has("network.small_below_B") &&
+                     size < Bytes(profile->number("network.small_below_B"));
+  const auto key = [&](std::string_view small_key, std::string_view bulk_key) {
+    return small && profile->has(small_key) ? small_key : bulk_key;
+  };
+  terms.efficiency = profile->number(key("network.small_efficiency", "network.efficiency"));
   if (profile->has("network.transport_cap_Bps"))
     terms.transport_cap = BytesPerSecond(profile->number("network.transport_cap_Bps"));
-  if (profile->has("network.hop_latency_s"))
-    terms.hop_latency = Seconds(profile->number("network.hop_latency_s"));
+  const auto latency = key("network.small_hop_latency_s", "network.hop_latency_s");
+  if (profile->has(latency)) terms.hop_latency = Seconds(profile->number(latency));
+  if (profile->has("network.node_efficiency"))
+    terms.node_efficiency = profile->number("network.node_efficiency");
+  if (profile->has("network.node_hop_latency_s"))
+    terms.node_hop_latency = Seconds(profile->number("network.node_hop_latency_s"));
   return terms;
 }
 

@@ -17,8 +17,9 @@ namespace scapesim::plan {
 graph::StepGraph step_graph(const spec::Scenario& scenario, const workload::Workload& workload,
                             const cost::Profile& profile, const topology::Fabric& fabric);
 
-/// How a profile's network numbers apply to a fabric: efficiency and transport cap; latency of the
-/// profile, else of the fabric. Without a profile the raw links count.
-NetworkTerms network_terms(const cost::Profile* profile);
+/// [M29] How a profile's network numbers apply to a collective of this size: efficiency, transport
+/// cap and latency of its regime; latency of the fabric when the profile has none. Without a
+/// profile the raw links count.
+NetworkTerms network_terms(const cost::Profile* profile, Bytes size);
 
 }  // namespace scapesim::plan

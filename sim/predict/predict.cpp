@@ -61,6 +61,22 @@ result::Infeasible infeasible(const spec::Scenario& scenario, const result::Memo
           .memory = memory};
 }
 
+/// The offloaded state of a node's GPUs against its host memory.
+std::optional<result::Infeasible> too_much_for_hosts(const spec::Scenario& scenario,
+                                                     const plan::MemoryNeed& memory) {
+  const spec::Cluster& cluster = scenario.cluster;
+  const int gpus = std::min(cluster.gpus, cluster.gpus_per_node);
+  const Bytes need = memory.host * gpus;
+  if (need <= cluster.host_memory) return std::nullopt;
+  return result::Infeasible{.reason = "does not fit in host memory: offloaded state of a node's " +
+                                      std::to_string(gpus) + " GPUs needs " + text_of(need) +
+                                      " of " + text_of(cluster.host_memory),
+                            .need = need,
+                            .have = cluster.host_memory,
+                            .hint = "leave a part out of strategy.offload",
+                            .memory = memory_of(scenario, memory)};
+}
+
 /// [M77] Step times under the profile's drawn numbers, model discrepancy included.
 std::vector<Seconds> drawn_step_times(const spec::Scenario& scenario,
                                       const workload::Workload& workload,
@@ -120,9 +136,11 @@ void add_rates(result::Run& run, const spec::Scenario& scenario, const workload:
 Prediction predict(const spec::Scenario& scenario, const cost::Profile& profile,
                    const PredictOptions& options) {
   const workload::Workload workload = workload::workload_of(scenario.model, scenario.training);
-  const result::Memory memory = memory_of(scenario, plan::memory_need(scenario, workload, profile));
+  const plan::MemoryNeed need = plan::memory_need(scenario, workload, profile);
+  const result::Memory memory = memory_of(scenario, need);
   if (memory.total + memory.context > memory.capacity)
     return {infeasible(scenario, memory), {}, {}};
+  if (auto hosts = too_much_for_hosts(scenario, need)) return {std::move(*hosts), {}, {}};
 
   const topology::Fabric fabric =
       topology::build_fabric(scenario.cluster, nodes_used(scenario.cluster));
@@ -147,13 +165,14 @@ Prediction predict(const spec::Scenario& scenario, const cost::Profile& profile,
 CollectiveTime predict_collective(graph::CollectiveKind kind, Bytes size,
                                   const spec::Cluster& cluster, const cost::Profile* profile) {
   const topology::Fabric fabric = topology::build_fabric(cluster, nodes_used(cluster));
-  plan::NetworkPlan network = plan::plan_collectives(fabric, {plan::consecutive_gpus(cluster.gpus)},
-                                                     {{.name = std::string(name_of(kind)),
-                                                       .kind = kind,
-                                                       .size = size,
-                                                       .group = 0,
-                                                       .members = {graph::RankClassId{0}},
-                                                       .terms = plan::network_terms(profile)}});
+  plan::NetworkPlan network =
+      plan::plan_collectives(fabric, {plan::consecutive_gpus(cluster.gpus)},
+                             {{.name = std::string(name_of(kind)),
+                               .kind = kind,
+                               .size = size,
+                               .group = 0,
+                               .members = {graph::RankClassId{0}},
+                               .terms = plan::network_terms(profile, size)}});
   graph::Operation operation;
   operation.name = network.collectives[0].name;
   operation.kind = graph::Kind::communication;

@@ -8,18 +8,6 @@ namespace scapesim {
 
 namespace {
 
-/// Calls `visit` with every key of "a.b, c.*" without the blanks.
-template <class Visit>
-void for_each_pattern(std::string_view list, Visit visit) {
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(','), list.size());
-    std::string_view pattern = list.substr(0, end);
-    pattern.remove_prefix(std::min(pattern.find_first_not_of(' '), pattern.size()));
-    if (!pattern.empty()) visit(pattern);
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-}
-
 bool matches(std::string_view pattern, std::string_view key) {
   if (pattern.ends_with('*')) return key.starts_with(pattern.substr(0, pattern.size() - 1));
   return key == pattern;
@@ -27,25 +15,40 @@ bool matches(std::string_view pattern, std::string_view key) {
 
 }  // namespace
 
-std::set<std::string, std::less<>> used_keys(const cost::Profile& profile,
-                                             const graph::StepGraph& graph) {
+std::vector<std::string> patterns_in(std::string_view list) {
+  std::vector<std::string> patterns;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    std::string_view pattern = list.substr(0, end);
+    pattern.remove_prefix(std::min(pattern.find_first_not_of(' '), pattern.size()));
+    if (!pattern.empty()) patterns.emplace_back(pattern);
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return patterns;
+}
+
+Keys keys_named(const cost::Profile& profile, std::string_view list) {
+  Keys keys;
+  for (const std::string& pattern : patterns_in(list)) {
+    for (const auto& [key, number] : profile.numbers)
+      if (matches(pattern, key)) keys.insert(key);
+    for (const auto& [key, curve] : profile.curves)
+      if (matches(pattern, key)) keys.insert(key);
+  }
+  return keys;
+}
+
+Keys used_keys(const cost::Profile& profile, const graph::StepGraph& graph) {
   std::set<std::string_view> lists = {"memory.context_B, model.discrepancy"};
   for (const graph::RankClass& rank_class : graph.classes)
     for (const graph::Operation& operation : rank_class.operations)
       lists.insert(operation.calibration);
-  std::set<std::string, std::less<>> keys;
-  for (const std::string_view list : lists)
-    for_each_pattern(list, [&](std::string_view pattern) {
-      for (const auto& [key, number] : profile.numbers)
-        if (matches(pattern, key)) keys.insert(key);
-      for (const auto& [key, curve] : profile.curves)
-        if (matches(pattern, key)) keys.insert(key);
-    });
+  Keys keys;
+  for (const std::string_view list : lists) keys.merge(keys_named(profile, list));
   return keys;
 }
 
-cost::Provenance weakest(const cost::Profile& profile,
-                         const std::set<std::string, std::less<>>& keys) {
+cost::Provenance weakest(const cost::Profile& profile, const Keys& keys) {
   cost::Provenance worst = cost::Provenance::measured;
   for (const std::string& key : keys) {
     if (const auto number = profile.numbers.find(key); number != profile.numbers.end())

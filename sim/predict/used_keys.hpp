@@ -4,19 +4,27 @@
 
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "sim/cost/profile.hpp"
 #include "sim/graph/graph.hpp"
 
 namespace scapesim {
 
+using Keys = std::set<std::string, std::less<>>;
+
+/// "gemm.*" and "hbm.launch_s" of the list "gemm.*, hbm.launch_s".
+std::vector<std::string> patterns_in(std::string_view list);
+
+/// Keys of the profile that a list such as "gemm.*, hbm.launch_s" names.
+Keys keys_named(const cost::Profile& profile, std::string_view list);
+
 /// Keys that the operations of a step name, and those that every prediction uses (memory context,
 /// model discrepancy). Only keys that the profile has.
-std::set<std::string, std::less<>> used_keys(const cost::Profile& profile,
-                                             const graph::StepGraph& graph);
+Keys used_keys(const cost::Profile& profile, const graph::StepGraph& graph);
 
 /// Weakest provenance among these keys.
-cost::Provenance weakest(const cost::Profile& profile,
-                         const std::set<std::string, std::less<>>& keys);
+cost::Provenance weakest(const cost::Profile& profile, const Keys& keys);
 
 }  // namespace scapesim

@@ -51,7 +51,7 @@ std::optional<OpId> add_call(Program& program, const Context& context, Call call
   operation.formula = std::move(formula);
   operation.calibration = call.regime == Regime::bulk
                               ? "network.efficiency, network.transport_cap_Bps, "
-                                "network.hop_latency_s"
+                                "network.hop_latency_s, network.small_*, network.node_*"
                               : "network.scalar_latency_s";
   operation.bytes = call.bytes;
   program.calls.push_back(std::move(call));

@@ -180,16 +180,22 @@ TEST_CASE("network terms are the profile's, and without a profile those of raw l
   set(profile, "network.efficiency", 0.9);
   set(profile, "network.hop_latency_s", 7e-6);
   profile.numbers["network.transport_cap_Bps"] = exactly(4e9, cost::Factor::network);
-  const plan::NetworkTerms terms = plan::network_terms(&profile);
+  const plan::NetworkTerms terms = plan::network_terms(&profile, Bytes(1e9));
   CHECK(terms.efficiency == 0.9);
   CHECK(terms.transport_cap == BytesPerSecond(4e9));
   CHECK(terms.hop_latency == Seconds(7e-6));
   profile.numbers.erase("network.hop_latency_s");
   profile.numbers.erase("network.transport_cap_Bps");
-  CHECK_FALSE(plan::network_terms(&profile).hop_latency.has_value());
-  CHECK(plan::network_terms(&profile).transport_cap == BytesPerSecond(0));
-  CHECK(plan::network_terms(nullptr).efficiency == 1);
-  CHECK_FALSE(plan::network_terms(nullptr).hop_latency.has_value());
+  CHECK_FALSE(plan::network_terms(&profile, Bytes(1e9)).hop_latency.has_value());
+  CHECK(plan::network_terms(&profile, Bytes(1e9)).transport_cap == BytesPerSecond(0));
+  // [M29] A smaller collective than the break runs in the regime of its own.
+  profile.numbers["network.small_below_B"].value = 1e6;
+  profile.numbers["network.small_efficiency"].value = 0.25;
+  CHECK(plan::network_terms(&profile, Bytes(999'999)).efficiency == 0.25);
+  CHECK(plan::network_terms(&profile, Bytes(1e6)).efficiency ==
+        profile.number("network.efficiency"));
+  CHECK(plan::network_terms(nullptr, Bytes(1e9)).efficiency == 1);
+  CHECK_FALSE(plan::network_terms(nullptr, Bytes(1e9)).hop_latency.has_value());
 }
 
 TEST_CASE("every operation names its formula and what it rests on") {
