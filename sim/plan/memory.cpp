@@ -30,7 +30,8 @@ MemoryNeed memory_need(const spec::Scenario& scenario, const workload::Workload&
                   .activations = kept,
                   .temporary = std::max(transient, state.step_end - kept),
                   .total = {},
-                  .context = Bytes(profile.number("memory.context_B"))};
+                  .context = Bytes(profile.number("memory.context_B")),
+                  .host = state.host};
   need.total = need.parameters + need.gradients + need.optimizer + need.strategy +
                need.activations + need.temporary;
   return need;

@@ -13,6 +13,7 @@ struct MemoryNeed {
   Bytes parameters, gradients, optimizer, strategy, activations, temporary;
   Bytes total;    ///< of the framework's allocator at its peak
   Bytes context;  ///< CUDA and NCCL
+  Bytes host;     ///< offloaded state of one GPU
 };
 
 /// [M64] Resident state plus the larger of two peaks: activations with the loss at the end of the

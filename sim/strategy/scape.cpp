@@ -302,6 +302,9 @@ StateMemory scape_memory(const Context& context) {
   const double buffers = strategy.payload_buffers == spec::PayloadBuffers::two ? 2 : 1;
   memory.step_end = buffers * c.payload + (c.sharded ? c.weights : Bytes(0)) + c.gathered_mask;
   if (strategy.offload.replica && !c.fused) memory.step_end += Bytes(kFloat * c.n);
+  const double residual = c.sharded && !c.fused ? c.updated : c.n;
+  if (strategy.offload.residual) memory.host += Bytes(kFloat * residual);
+  if (strategy.offload.replica) memory.host += Bytes(kFloat * c.n);
   return memory;
 }
 

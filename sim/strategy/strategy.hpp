@@ -32,6 +32,7 @@ struct StateMemory {
   Bytes optimizer;  ///< fp32 master weights and moments
   Bytes strategy;   ///< residual, masks, replica, staging
   Bytes step_end;   ///< temporaries of the update
+  Bytes host = {};  ///< in host memory
 };
 
 struct Method {

@@ -184,3 +184,21 @@ TEST_CASE("asking scape to overlap gradients changes nothing and is named") {
   CHECK(step_of(scenario, round_profile()) == step);
   CHECK(warns_of(warnings_of(scenario, round_profile()), "no-effect", "overlap_gradients"));
 }
+
+TEST_CASE("offloaded state has to fit in host memory, of all GPUs of a node together") {
+  spec::Scenario scenario = scape_scenario(llama_1_8b(), 4, 0.01);
+  scenario.cluster.nodes = 1;
+  scenario.cluster.gpus_per_node = 4;
+  scenario.cluster.node_link_bandwidth = BytesPerSecond(300e9);
+  scenario.strategy.sharding = spec::Sharding::zero1;
+  scenario.strategy.offload = {.residual = true, .replica = true};
+  scenario.cluster.host_memory = Bytes(4 * 8 * 1'831'201'280.0);  // residual and replica, fp32
+  CHECK(std::holds_alternative<result::Run>(prediction_of(scenario, round_profile()).outcome));
+  scenario.cluster.host_memory -= Bytes(1);
+  const Prediction prediction = prediction_of(scenario, round_profile());
+  const result::Infeasible& answer = infeasible_of(prediction);
+  CHECK(answer.need.si() == 4 * 8 * 1'831'201'280.0);
+  CHECK(answer.have == scenario.cluster.host_memory);
+  CHECK_THAT(answer.reason, Catch::Contains("host memory"));
+  CHECK_THAT(answer.hint, Catch::Contains("strategy.offload"));
+}

@@ -192,3 +192,15 @@ TEST_CASE("a staging buffer is as large as the scenario says, else as the larges
   scenario.strategy.offload_chunk = Bytes(1e8);
   CHECK(strategy::offload_chunk(Rig(scenario).context()) == Bytes(1e8));
 }
+
+TEST_CASE(
+    "what is offloaded is held by the host: 4 N, a shard of it where only that is offloaded") {
+  const auto host = [](Place place, Kernels kernels, Sharding sharding) {
+    return Rig(offloaded(place, kernels, sharding)).memory().host.si();
+  };
+  CHECK(host({}, Kernels::fused, Sharding::zero1) == 0);
+  CHECK(host({.residual = true}, Kernels::fused, Sharding::zero1) == 4 * kParameters);
+  CHECK(host({.residual = true}, Kernels::unfused, Sharding::zero1) == 4 * kParameters / 8);
+  CHECK(host({.residual = true, .replica = true}, Kernels::fused, Sharding::zero1) ==
+        8 * kParameters);
+}
