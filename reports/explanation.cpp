@@ -26,7 +26,8 @@ CalibrationRow row_of(const std::string& key, const cost::Curve& curve) {
 
 }  // namespace
 
-std::vector<CalibrationRow> calibration_rows(const cost::Profile& profile, const Keys& keys) {
+std::vector<CalibrationRow> calibration_rows(const cost::Profile& profile,
+                                             const ProfileKeys& keys) {
   std::vector<CalibrationRow> rows;
   for (const std::string& key : keys) {
     if (const auto number = profile.numbers.find(key); number != profile.numbers.end())
@@ -42,7 +43,7 @@ Explanation explain_step_time(const result::Outcome& outcome, const cost::Profil
   const auto* run = std::get_if<result::Run>(&outcome);
   if (run == nullptr) return explanation;
   explanation.terms = run->terms;
-  Keys keys;
+  ProfileKeys keys;
   for (const result::Term& term : run->terms) keys.merge(keys_named(profile, term.calibration));
   explanation.calibration = calibration_rows(profile, keys);
   return explanation;

@@ -31,6 +31,6 @@ struct Explanation {
 Explanation explain_step_time(const result::Outcome& outcome, const cost::Profile& profile);
 
 /// Rows of these keys of the profile, in order.
-std::vector<CalibrationRow> calibration_rows(const cost::Profile& profile, const Keys& keys);
+std::vector<CalibrationRow> calibration_rows(const cost::Profile& profile, const ProfileKeys& keys);
 
 }  // namespace scapesim::reports

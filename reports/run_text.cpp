@@ -198,7 +198,7 @@ std::string explanation_text(const study::Point& point, const Explanation& expla
 }
 
 std::string profile_text(const cost::Profile& profile) {
-  const Keys all = keys_named(profile, "*");
+  const ProfileKeys all = keys_named(profile, "*");
   return fmt::format("{}: {}\n{}\n\nSI units; of a curve the 90 % range is a factor\n", profile.id,
                      profile.machine, profile.note) +
          calibration_table(calibration_rows(profile, all));

@@ -48,6 +48,7 @@ Action declare_run(CLI::App& app);
 Action declare_scale(CLI::App& app);
 Action declare_collective(CLI::App& app);
 Action declare_list(CLI::App& app);
+Action declare_calibrate(CLI::App& app);
 Action declare_validate(CLI::App& app);
 
 /// The whole program but for its exit: parses, acts, writes. Throws what actions throw.

@@ -27,8 +27,8 @@ std::vector<std::string> patterns_in(std::string_view list) {
   return patterns;
 }
 
-Keys keys_named(const cost::Profile& profile, std::string_view list) {
-  Keys keys;
+ProfileKeys keys_named(const cost::Profile& profile, std::string_view list) {
+  ProfileKeys keys;
   for (const std::string& pattern : patterns_in(list)) {
     for (const auto& [key, number] : profile.numbers)
       if (matches(pattern, key)) keys.insert(key);
@@ -38,17 +38,17 @@ Keys keys_named(const cost::Profile& profile, std::string_view list) {
   return keys;
 }
 
-Keys used_keys(const cost::Profile& profile, const graph::StepGraph& graph) {
+ProfileKeys used_keys(const cost::Profile& profile, const graph::StepGraph& graph) {
   std::set<std::string_view> lists = {"memory.context_B, model.discrepancy"};
   for (const graph::RankClass& rank_class : graph.classes)
     for (const graph::Operation& operation : rank_class.operations)
       lists.insert(operation.calibration);
-  Keys keys;
+  ProfileKeys keys;
   for (const std::string_view list : lists) keys.merge(keys_named(profile, list));
   return keys;
 }
 
-cost::Provenance weakest(const cost::Profile& profile, const Keys& keys) {
+cost::Provenance weakest(const cost::Profile& profile, const ProfileKeys& keys) {
   cost::Provenance worst = cost::Provenance::measured;
   for (const std::string& key : keys) {
     if (const auto number = profile.numbers.find(key); number != profile.numbers.end())

@@ -12,19 +12,19 @@
 
 namespace scapesim {
 
-using Keys = std::set<std::string, std::less<>>;
+using ProfileKeys = std::set<std::string, std::less<>>;
 
 /// "gemm.*" and "hbm.launch_s" of the list "gemm.*, hbm.launch_s".
 std::vector<std::string> patterns_in(std::string_view list);
 
-/// Keys of the profile that a list such as "gemm.*, hbm.launch_s" names.
-Keys keys_named(const cost::Profile& profile, std::string_view list);
+/// ProfileKeys of the profile that a list such as "gemm.*, hbm.launch_s" names.
+ProfileKeys keys_named(const cost::Profile& profile, std::string_view list);
 
-/// Keys that the operations of a step name, and those that every prediction uses (memory context,
-/// model discrepancy). Only keys that the profile has.
-Keys used_keys(const cost::Profile& profile, const graph::StepGraph& graph);
+/// ProfileKeys that the operations of a step name, and those that every prediction uses (memory
+/// context, model discrepancy). Only keys that the profile has.
+ProfileKeys used_keys(const cost::Profile& profile, const graph::StepGraph& graph);
 
 /// Weakest provenance among these keys.
-cost::Provenance weakest(const cost::Profile& profile, const Keys& keys);
+cost::Provenance weakest(const cost::Profile& profile, const ProfileKeys& keys);
 
 }  // namespace scapesim
