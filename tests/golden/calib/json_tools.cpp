@@ -41,7 +41,7 @@ TEST_CASE("of the environment in nccl-tests JSON only NCCL_* and CUDA_* are kept
   CHECK(found.collectives[0].protocol.empty());  // an exclusion forces nothing
 }
 
-TEST_CASE("nccl-tests JSON with -C gives the time by the bandwidth") {
+TEST_CASE("nccl-tests JSON with -C gives the time by the bandwidth; all ranks may be listed") {
   const Observations found = import_fixture("cpu-time.nccl.json");
   REQUIRE(found.collectives.size() == 1);
   CHECK(found.collectives[0].ranks == 4);
