@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
 
   std::filesystem::path file(const std::string& name, const std::string& text) const {
-    write_file(folder_ / name, text);
+    // Not write_file: it waits for the disk, and there are thousands of these.
+    std::ofstream(folder_ / name, std::ios::binary) << text;
     return folder_ / name;
   }
 
