@@ -184,8 +184,10 @@ std::string validation_text(const study::Validation& validation) {
                 {"mean error"},
                 {"worst error"}},
                groups) +
-         "\n" + table({{"error budget", Align::left}, {"value"}, {"limit"}, {""}}, checks) +
-         (validation.passed ? "within the budget\n" : "above the budget\n");
+         (checks.empty()
+              ? "no error budget\n"
+              : "\n" + table({{"error budget", Align::left}, {"value"}, {"limit"}, {""}}, checks) +
+                    (validation.passed ? "within the budget\n" : "above the budget\n"));
 }
 
 std::string listing_text(const Listing& listing) {

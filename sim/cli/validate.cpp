@@ -2,6 +2,7 @@
 // scapesim validate: predictions against published measurements.
 #include "sim/study/validate.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <memory>
 
@@ -21,9 +22,10 @@ struct Options {
 };
 
 Output validate(const Options& options) {
-  if (options.suite != "vista")
-    refuse("SUITE", fmt::format("\"{}\" is not a suite", options.suite), "known: vista");
-  study::Validation validation = study::validate_vista(data_folder());
+  const auto suite = std::ranges::find(study::suites(), options.suite, &study::Suite::name);
+  if (suite == study::suites().end())
+    refuse("SUITE", fmt::format("\"{}\" is not a suite", options.suite), "known: vista, jupiter");
+  study::Validation validation = suite->run(data_folder());
   if (options.summary) validation.rows.clear();
   return {.text = options.format.json ? reports::validation_json(validation)
                                       : reports::validation_text(validation),
@@ -35,7 +37,8 @@ Output validate(const Options& options) {
 Action declare_validate(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("SUITE", options->suite,
-                 "Suite of measurements: vista, the runs of calib/data/vista_scape.csv (default)");
+                 "Suite of measurements: vista (default), the runs of calib/data/vista_scape.csv; "
+                 "jupiter, the same curves on another machine");
   app.add_flag("--summary", options->summary, "Errors by group and the budget, without the rows");
   add_json(app, options->format);
   app.footer(

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 /// A run as the data file describes it.
 struct Measurement {
   std::string model;
-  std::string strategy;
+  std::string strategy = {};
   bool distributed_optimizer = false;
   bool residual_offload = false;
   bool replica_offload = false;
@@ -282,6 +282,47 @@ Validation validate_vista(const fs::path& data) {
   }
   validation.passed = std::ranges::all_of(validation.checks, &ValidationCheck::passed);
   return validation;
+}
+
+Validation validate_jupiter(const fs::path& data) {
+  constexpr std::string_view kColumns[] = {"scenario", "metric", "value", "source"};
+  const fs::path file = data / "calib" / "data" / "jupiter-single-node.csv";
+  const Csv csv = parse_csv(read_file(file, "measurements"), file.string(), kColumns);
+  Problems problems;
+  Validation validation;
+  validation.suite = "jupiter";
+  for (const CsvRow& row : csv.rows) {
+    const fs::path scenario = data / "scenarios" / (row.cells[0].text + ".toml");
+    const std::vector<Series> series =
+        with_profiles(scenario::load_scenarios(scenario), scenario.parent_path());
+    const PredictOptions options{.driver = engine::Driver::standalone, .interval_draws = 0};
+    const Measurement m{.model = series[0].scenario.name,
+                        .gpus = series[0].scenario.cluster.gpus,
+                        .metric = row.cells[1].text,
+                        .value = positive_number(csv, row.cells[2], "value", problems)};
+    validation.calibration = series[0].profile.id;
+    validation.rows.push_back(
+        {.model = m.model,
+         .series = "dense",
+         .gpus = m.gpus,
+         .metric = m.metric,
+         .measured = m.value,
+         .predicted =
+             predicted(m, predict(series[0].scenario, series[0].profile, options).outcome)});
+  }
+  problems.raise();
+  validation.groups = groups_of(validation.rows);
+  validation.passed = true;
+  return validation;
+}
+
+std::span<const Suite> suites() {
+  static constexpr std::array<Suite, 2> kSuites = {{
+      {"vista", "the runs of calib/data/vista_scape.csv, within calib/data/vista-budget.csv",
+       validate_vista},
+      {"jupiter", "the Vista curves on another GH200 machine, for information", validate_jupiter},
+  }};
+  return kSuites;
 }
 
 }  // namespace scapesim::study

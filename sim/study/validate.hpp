@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/units.hpp"
@@ -53,5 +55,17 @@ std::optional<double> error_of(const ValidationRow& row);
 /// The suite `vista`: the runs on TACC Vista in calib/data/vista_scape.csv under `data`, the
 /// scenarios scenarios/vista-*.toml and the budget calib/data/vista-budget.csv.
 Validation validate_vista(const std::filesystem::path& data);
+
+/// The suite `jupiter`: calib/data/jupiter-single-node.csv names shipped scenarios and their
+/// measured metrics. How the curves of another machine do there: no budget, always passed.
+Validation validate_jupiter(const std::filesystem::path& data);
+
+/// A suite: one function and one row.
+struct Suite {
+  std::string_view name;
+  std::string_view help;
+  Validation (*run)(const std::filesystem::path& data);
+};
+std::span<const Suite> suites();
 
 }  // namespace scapesim::study
