@@ -208,3 +208,21 @@ TEST_CASE("every operation names its formula and what it rests on") {
     CHECK_FALSE(operation.calibration.empty());
   }
 }
+
+TEST_CASE("gradients are reduced in the last micro-batch, when they have all been added up") {
+  spec::Scenario scenario = scenario_of(llama_500m(), 2);
+  scenario.training.global_batch = 2 * 3;
+  scenario.training.overlap_gradients = true;
+  scenario.training.bucket = Bytes(1e6);
+  const StepGraph graph = graph_of(scenario);
+  bool last_micro_batch = false;
+  std::size_t reductions = 0;
+  for (const Operation& operation : operations_of(graph)) {
+    last_micro_batch = last_micro_batch || operation.name == "forward: embedding: micro-batch 2";
+    if (operation.work != graph::Work::collective) continue;
+    CHECK(last_micro_batch);
+    ++reductions;
+  }
+  // A layer's gradients are more than 1 MB: embedding, layers and head, once each.
+  CHECK(reductions == workload::workload_of(scenario.model, scenario.training).layers.size());
+}
