@@ -204,3 +204,10 @@ TEST_CASE(
   CHECK(host({.residual = true, .replica = true}, Kernels::fused, Sharding::zero1) ==
         8 * kParameters);
 }
+
+TEST_CASE("[M63] in fp32 the parameters are their own master weights, for SCAPE too") {
+  spec::Scenario scenario = offloaded({}, Kernels::fused);
+  scenario.training.precision = spec::Precision::fp32;
+  CHECK(Rig(scenario).memory().parameters.si() == 4 * kParameters);
+  CHECK(Rig(scenario).memory().optimizer.si() == 4 * kParameters);  // the moment
+}
