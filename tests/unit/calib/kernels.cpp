@@ -2,7 +2,7 @@
 // Kernel rates become numbers of a profile: [M83] GEMM, [M84] attention; and how rows are read.
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <fstream>
+#include <unistd.h>
 
 #include "calib/hopper.hpp"
 #include "sim/base/error.hpp"
@@ -24,7 +24,7 @@ fs::path data() { return data_folder() / "calib" / "data"; }
 class Scratch {
  public:
   explicit Scratch(const std::string& text)
-      : path_(fs::temp_directory_path() / ("scapesim-rows-" + content_hash(text) + ".csv")) {
+      : path_(fs::temp_directory_path() / ("scapesim-rows-" + std::to_string(getpid()) + ".csv")) {
     write_file(path_, text);
   }
   ~Scratch() { fs::remove(path_); }

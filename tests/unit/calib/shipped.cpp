@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <sstream>
+#include <unistd.h>
 
 #include "calib/fit.hpp"
 #include "calib/rows.hpp"
@@ -21,7 +22,8 @@ namespace fs = std::filesystem;
 /// A copy of the data that profiles are built from, removed afterwards.
 class DataCopy {
  public:
-  DataCopy() : root_(fs::temp_directory_path() / "scapesim-calib-test") {
+  DataCopy()
+      : root_(fs::temp_directory_path() / ("scapesim-calib-test-" + std::to_string(getpid()))) {
     fs::remove_all(root_);
     fs::create_directories(root_ / "calib");
     for (const char* folder : {"scenarios", "calib/data"})
