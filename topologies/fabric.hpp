@@ -37,6 +37,15 @@ struct Link {
   BytesPerSecond capacity;
 };
 
+/// What arrives from below at one place of the network, and what can go on from there.
+struct Level {
+  std::string_view name;
+  BytesPerSecond down;  ///< all nodes below
+  BytesPerSecond up;
+  /// Oversubscription: 1 or less never limits what the nodes send.
+  double taper() const { return down / up; }
+};
+
 /// What an edge of the graph carries: the key into Fabric::link().
 struct EdgeLink {
   LinkId id;
@@ -55,6 +64,8 @@ class Fabric {
     std::vector<Graph::vertex_descriptor> gpu_vertices;
     int gpus_per_node = 1;
     Seconds latency;
+    int switch_hops = 0;        ///< links between switches on the longest route
+    std::vector<Level> levels;  ///< where traffic may narrow on its way up
   };
   explicit Fabric(Parts parts) : parts_(std::move(parts)) {}
 
@@ -74,6 +85,9 @@ class Fabric {
   /// Latency of a message between two GPUs: the fabric's end-to-end latency between nodes, 0
   /// inside.
   Seconds latency(GpuId from, GpuId to) const;
+  /// [M66] Links a message crosses from NIC to NIC on the longest route; 0 within one node.
+  int diameter() const { return gpus() > parts_.gpus_per_node ? parts_.switch_hops + 2 : 0; }
+  std::span<const Level> levels() const { return parts_.levels; }
   /// Smallest capacity that separates two halves of the nodes (bytes/s, one direction).
   BytesPerSecond bisection() const;
 

@@ -14,6 +14,8 @@ Fabric fat_tree(const spec::Cluster& cluster, int nodes) {
   const Link trunk{LinkKind::trunk, rack / cluster.fabric.taper};
 
   Fabric::Parts parts = empty_parts(cluster, nodes);
+  parts.switch_hops = nodes > per_rack ? 2 : 0;
+  parts.levels = {{"rack", rack, trunk.capacity}};
   const VertexId spine = new_vertex(parts, {VertexKind::spine_switch, 0});
   VertexId leaf = spine;
   for (int node = 0; node < nodes; ++node) {

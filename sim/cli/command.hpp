@@ -47,6 +47,7 @@ std::span<const Command> commands();
 Action declare_run(CLI::App& app);
 Action declare_scale(CLI::App& app);
 Action declare_collective(CLI::App& app);
+Action declare_topology(CLI::App& app);
 Action declare_list(CLI::App& app);
 Action declare_calibrate(CLI::App& app);
 Action declare_validate(CLI::App& app);

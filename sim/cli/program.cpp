@@ -17,10 +17,11 @@
 namespace scapesim::cli {
 namespace {
 
-constexpr std::array<Command, 6> kCommands = {{
+constexpr std::array<Command, 7> kCommands = {{
     {"run", "Predict one training step: its time, where it goes, memory", declare_run},
     {"scale", "Predict a curve over numbers of GPUs, measured points beside it", declare_scale},
     {"collective", "Predict a collective over sizes, as nccl-tests prints it", declare_collective},
+    {"topology", "Show a cluster's network: counts, bisection, routes", declare_topology},
     {"list", "Show what there is: models, clusters, calibrations, keys, ...", declare_list},
     {"calibrate", "Turn logs into a profile that states its own error", declare_calibrate},
     {"validate", "Compare predictions with published measurements", declare_validate},

@@ -7,26 +7,13 @@
 
 #include "sim/base/check.hpp"
 #include "sim/plan/ring.hpp"
+#include "topologies/summary.hpp"
 
 namespace scapesim::plan {
 
 namespace {
 
 using topology::LinkKind;
-
-std::string_view name_of(LinkKind kind) {
-  switch (kind) {
-    case LinkKind::lane:
-      return "GPU-NIC lane";
-    case LinkKind::node:
-      return "node link";
-    case LinkKind::nic:
-      return "NIC";
-    case LinkKind::trunk:
-      return "rack trunk";
-  }
-  throw InternalError("kind of link without a name");
-}
 
 /// Numbers keys 0, 1, ... in order of appearance; most keys equal the one before.
 template <class Key>

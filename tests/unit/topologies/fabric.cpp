@@ -155,3 +155,10 @@ TEST_CASE("[M28] bisection is the smallest maximal flow over all halves of the n
   } while (std::next_permutation(in_a.begin(), in_a.end()));
   REQUIRE(fabric.bisection() / 50_GBps == Approx(static_cast<double>(smallest)).epsilon(1e-12));
 }
+
+TEST_CASE("[M66] diameter: a switch is crossed in two hops, a tree of more than a rack in four") {
+  REQUIRE(build_fabric(cluster_of(4, 4), 1).diameter() == 0);
+  REQUIRE(build_fabric(cluster_of(4, 4), 2).diameter() == 2);
+  REQUIRE(build_fabric(tree_of(4, 1), 4).diameter() == 2);
+  REQUIRE(build_fabric(tree_of(4, 1), 5).diameter() == 4);
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/topology.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "reports/table.hpp"
+#include "sim/base/unit_text.hpp"
+#include "sim/base/version.hpp"
+#include "topologies/summary.hpp"
+
+namespace scapesim::reports {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using topology::Fabric;
+using topology::Level;
+
+std::string capacity_text(BytesPerSecond capacity) {
+  return std::isfinite(capacity.si()) ? text_of(capacity) : "not limited";
+}
+
+Json capacity_json(BytesPerSecond capacity) {
+  return std::isfinite(capacity.si()) ? Json(capacity.si()) : Json(nullptr);
+}
+
+int nodes_of(const TopologyView& view) { return view.fabric.gpus() / view.cluster.gpus_per_node; }
+
+std::string general_text(const TopologyView& view) {
+  const Fabric& fabric = view.fabric;
+  std::vector<std::vector<std::string>> rows = {{"nodes", std::to_string(nodes_of(view))}};
+  for (const auto& [kind, count] : vertex_counts(fabric))
+    rows.push_back({fmt::format("{}{}", name_of(kind), name_of(kind).ends_with("h") ? "es" : "s"),
+                    std::to_string(count)});
+  rows.push_back({"latency", text_of(view.cluster.fabric.latency) + " end to end between nodes"});
+  rows.push_back({"diameter", fmt::format("{} hops from NIC to NIC", fabric.diameter())});
+  const BytesPerSecond bisection = fabric.bisection();
+  rows.push_back({"bisection", fmt::format("{} per direction, {} per GPU", text_of(bisection),
+                                           text_of(bisection / fabric.gpus()))});
+  return table({{"", Align::left}, {"", Align::left}}, rows);
+}
+
+std::string cables_text(const Fabric& fabric) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [kind, capacity, cables] : cable_counts(fabric))
+    rows.push_back({std::string(name_of(kind)), std::to_string(cables), capacity_text(capacity),
+                    capacity_text(cables * capacity)});
+  return table({{"link", Align::left}, {"count"}, {"per direction"}, {"all"}}, rows);
+}
+
+std::string levels_text(std::span<const Level> levels) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Level& level : levels)
+    rows.push_back({std::string(level.name), text_of(level.down), text_of(level.up),
+                    fmt::format("{:.2f} : 1", level.taper())});
+  return table({{"level", Align::left}, {"from its nodes"}, {"onwards"}, {"oversubscription"}},
+               rows);
+}
+
+std::string path_text(const TopologyView& view) {
+  const auto [from, to] = *view.path;
+  std::vector<std::vector<std::string>> rows;
+  for (const topology::Hop& hop : topology::hops(view.fabric, from, to))
+    rows.push_back(
+        {hop.from, hop.to, std::string(name_of(hop.link.kind)), capacity_text(hop.link.capacity)});
+  return fmt::format("path from GPU {} to GPU {}, latency {}\n", from.value, to.value,
+                     text_of(view.fabric.latency(from, to))) +
+         table({{"from", Align::left}, {"to", Align::left}, {"link", Align::left}, {"capacity"}},
+               rows);
+}
+
+Json path_json(const TopologyView& view) {
+  if (!view.path) return nullptr;
+  const auto [from, to] = *view.path;
+  Json links = Json::array();
+  for (const topology::Hop& hop : topology::hops(view.fabric, from, to))
+    links.push_back({{"from", hop.from},
+                     {"to", hop.to},
+                     {"link", name_of(hop.link.kind)},
+                     {"capacity_Bps", capacity_json(hop.link.capacity)}});
+  return {{"from_gpu", from.value},
+          {"to_gpu", to.value},
+          {"latency_s", view.fabric.latency(from, to).si()},
+          {"links", links}};
+}
+
+}  // namespace
+
+std::string topology_text(const TopologyView& view) {
+  std::string out =
+      fmt::format("{}: {}\n\n", view.cluster.name, scapesim::name_of(view.cluster.fabric.kind));
+  out += general_text(view) + '\n' + cables_text(view.fabric);
+  if (!view.fabric.levels().empty()) out += '\n' + levels_text(view.fabric.levels());
+  if (view.path) out += '\n' + path_text(view);
+  return out;
+}
+
+std::string topology_json(const TopologyView& view) {
+  const Fabric& fabric = view.fabric;
+  Json switches = Json::object(), links = Json::array(), levels = Json::array();
+  int nics = 0;
+  for (const auto& [kind, count] : vertex_counts(fabric)) {
+    if (kind == topology::VertexKind::nic) nics = count;
+    if (kind != topology::VertexKind::nic && kind != topology::VertexKind::gpu)
+      switches[std::string(name_of(kind))] = count;
+  }
+  for (const auto& [kind, capacity, cables] : cable_counts(fabric))
+    links.push_back({{"link", name_of(kind)},
+                     {"count", cables},
+                     {"capacity_Bps", capacity_json(capacity)},
+                     {"total_Bps", capacity_json(cables * capacity)}});
+  for (const Level& level : fabric.levels())
+    levels.push_back({{"level", level.name},
+                      {"down_Bps", level.down.si()},
+                      {"up_Bps", level.up.si()},
+                      {"taper", level.taper()}});
+  const Json document = {{"schema", "scapesim.topology/1"},
+                         {"version", version()},
+                         {"cluster", view.cluster.name},
+                         {"fabric", scapesim::name_of(view.cluster.fabric.kind)},
+                         {"nodes", nodes_of(view)},
+                         {"gpus", fabric.gpus()},
+                         {"nics", nics},
+                         {"switches", switches},
+                         {"links", links},
+                         {"latency_s", view.cluster.fabric.latency.si()},
+                         {"diameter_hops", fabric.diameter()},
+                         {"bisection_Bps", fabric.bisection().si()},
+                         {"bisection_per_gpu_Bps", (fabric.bisection() / fabric.gpus()).si()},
+                         {"oversubscription", levels},
+                         {"path", path_json(view)}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::string topology_dot(const TopologyView& view) {
+  const topology::Graph& graph = view.fabric.graph();
+  std::string out = "graph fabric {\n  node [shape=box, fontsize=10];\n  edge [fontsize=8];\n";
+  for (const auto vertex : boost::make_iterator_range(vertices(graph)))
+    out += fmt::format("  v{} [label=\"{}\"];\n", vertex, name_of(graph[vertex]));
+  for (const auto edge : boost::make_iterator_range(edges(graph))) {
+    const topology::LinkId id = graph[edge].id;
+    if (id.value % 2 != 0) continue;  // the way back of a cable
+    out += fmt::format("  v{} -- v{} [label=\"{}\"];\n", source(edge, graph), target(edge, graph),
+                       capacity_text(view.fabric.link(id).capacity));
+  }
+  return out + "}\n";
+}
+
+}  // namespace scapesim::reports

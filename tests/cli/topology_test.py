@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scapesim topology show: counts, bisection, routes, pictures."""
+
+import re
+import unittest
+
+from program import ProgramTest
+
+
+class Topology(ProgramTest):
+    def show(self, *arguments):
+        return self.document("topology", "show", *arguments)
+
+    def test_a_fat_tree_in_numbers(self):
+        vista = self.show("vista", "--gpus", "64")
+        self.assertEqual(list(vista), ["schema", "version", "cluster", "fabric", "nodes", "gpus", "nics", "switches", "links",
+                                       "latency_s", "diameter_hops", "bisection_Bps", "bisection_per_gpu_Bps",
+                                       "oversubscription", "path"])
+        self.assertEqual(vista["schema"], "scapesim.topology/1")
+        self.assertEqual((vista["nodes"], vista["gpus"], vista["nics"]), (64, 64, 64))
+        self.assertEqual(vista["switches"], {"leaf switch": 2, "spine switch": 1})
+        self.assertEqual(vista["diameter_hops"], 4)
+        self.assertEqual(vista["bisection_Bps"], 32 * 50e9)
+        self.assertEqual(vista["bisection_per_gpu_Bps"], 25e9)
+        self.assertEqual([(row["link"], row["count"], row["capacity_Bps"]) for row in vista["links"]],
+                         [("GPU-NIC lane", 64, None), ("NIC", 64, 50e9), ("rack trunk", 2, 32 * 50e9)])
+
+    def test_a_taper_shows_as_oversubscription_and_in_the_bisection(self):
+        tapered = self.show("vista", "--gpus", "64", "--set", "cluster.taper=4")
+        self.assertEqual(tapered["oversubscription"],
+                         [{"level": "rack", "down_Bps": 1.6e12, "up_Bps": 0.4e12, "taper": 4.0}])
+        self.assertEqual(tapered["bisection_Bps"], 0.4e12)
+
+    def test_without_gpus_the_whole_cluster_is_shown(self):
+        self.assertEqual(self.show("vista")["gpus"], 600)
+
+    def test_a_path_is_a_walk_from_one_gpu_to_the_other(self):
+        path = self.show("vista", "--path", "3,40")["path"]
+        self.assertEqual((path["from_gpu"], path["to_gpu"], path["latency_s"]), (3, 40, 3e-6))
+        links = path["links"]
+        self.assertEqual((links[0]["from"], links[-1]["to"]), ("GPU 3", "GPU 40"))
+        for link, following in zip(links, links[1:]):
+            self.assertEqual(link["to"], following["from"])
+        self.assertEqual([link["link"] for link in links],
+                         ["GPU-NIC lane", "NIC", "rack trunk", "rack trunk", "NIC", "GPU-NIC lane"])
+
+    def test_text_says_what_json_says(self):
+        text = self.done("topology", "show", "vista", "--path", "0,40")
+        for expected in (r"nodes +600", r"diameter +4 hops", r"bisection +15 TB/s", r"rack +1.6 TB/s +1.6 TB/s +1.00 : 1",
+                         r"path from GPU 0 to GPU 40, latency 3 us", r"NIC 40 +GPU 40"):
+            self.assertRegex(text, expected)
+        self.assertFalse([line for line in text.splitlines() if line != line.rstrip()])
+
+    def test_the_picture_holds_every_part_and_every_cable_once(self):
+        file = self.path("fabric.dot")
+        self.done("topology", "show", "jupiter-node", "--dot", file)
+        with open(file, encoding="utf-8") as picture:
+            text = picture.read()
+        self.assertTrue(text.startswith("graph ") and text.endswith("}\n"))
+        # 4 GPUs, 4 adapters, a node switch and a leaf switch; a lane, a node link and an adapter's cable per GPU.
+        self.assertEqual(len(re.findall(r'^  v\d+ \[label="', text, re.M)), 10)
+        self.assertEqual(len(re.findall(r"^  v\d+ -- v\d+ ", text, re.M)), 12)
+
+    def test_wrong_arguments_are_refused_with_a_way_out(self):
+        for arguments, expected in (
+                (("shwo", "vista"), "show"),
+                (("show", "vsta"), "vista"),
+                (("show", "vista", "--gpus", "601"), "600"),
+                (("show", "vista", "--gpus", "0"), "--gpus"),
+                (("show", "vista", "--gpus", "4,8"), "one count"),
+                (("show", "vista", "--path", "0"), "0,7"),
+                (("show", "vista", "--path", "0,x"), "\"x\""),
+                (("show", "vista", "--path", "0,600"), "0 to 599"),
+                (("show", "vista", "--set", "cluster.tapr=2"), "taper"),
+                (("show", "vista", "--set", "training.sequence=2"), "no key of a cluster"),
+                (("show", "flat-50GBps", "--dot", self.path("huge.dot")), "--gpus")):
+            with self.subTest(arguments):
+                self.assertIn(expected, self.refused("topology", *arguments))
+
+    def test_the_same_call_gives_the_same_bytes(self):
+        for form in ([], ["--json"]):
+            call = ("topology", "show", "vista", "--path", "0,599", *form)
+            self.assertEqual(self.done(*call), self.done(*call))
+
+    def test_help_shows_an_example_that_works(self):
+        example = re.search(r"Example: scapesim (.+)", self.done("topology", "--help"))[1]
+        self.done(*example.split())
+
+
+if __name__ == "__main__":
+    unittest.main()
