@@ -17,7 +17,7 @@ struct Adam {
   double epsilon = 1e-8;  ///< above 0: an element with no moment stays where it is
   double weight_decay = 0.1;
   BiasCorrection bias_correction = BiasCorrection::on;
-  std::optional<double> clip;  ///< largest gradient norm
+  std::optional<double> clip = {};  ///< largest gradient norm
 };
 
 /// Constants of one step.

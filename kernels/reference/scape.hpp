@@ -19,8 +19,9 @@ enum class Sharding { none, distributed };
 enum class SecondPayload { weights, none };
 /// one: the gradient is rebuilt from the reduced moment; two: it is reduced beside it.
 enum class PayloadBuffers { one, two };
-/// propagate: a value that is not finite is selected first and reaches every rank; skip: an
-/// all-reduce of one flag per step, and a step with such a gradient changes nothing on any rank.
+/// propagate: what is not finite on its owner is selected first and reaches every rank; on another
+/// rank it stays in the residual until its position is selected. skip: an all-reduce of one flag
+/// per step, and a step with such a gradient changes nothing on any rank.
 enum class NonFinite { propagate, skip };
 
 struct ScapeOptions {

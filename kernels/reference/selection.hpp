@@ -49,8 +49,8 @@ std::size_t begin_of(std::span<const Piece> part);
 std::size_t top_count(const Piece& piece, double density);
 
 /// Marks exactly k scores: the largest magnitudes, among equals the lowest index. Magnitudes are
-/// compared as bit patterns without the sign: NaN above infinity above every finite value, so what
-/// is not finite is selected first and no rank hides it from the others.
+/// compared as bit patterns without the sign: NaN above infinity above every finite value, so an
+/// owner selects first what is not finite.
 template <class T>
 void mark_top(std::span<const T> scores, std::size_t k, std::span<std::uint8_t> mask);
 
