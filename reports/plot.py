@@ -60,9 +60,11 @@ def measured_steps(document, name):
                   if row["series"] == name and row["metric"] == "step_time_s")
 
 
-def efficiencies(points, weak):
-    """(GPUs, efficiency) against the first of (GPUs, step time)."""
-    gpus0, time0 = points[0]
+def efficiencies(points, weak, gpus0):
+    """(GPUs, efficiency) of (GPUs, step time) against the one on gpus0; empty when there is none."""
+    time0 = dict(points).get(gpus0)
+    if time0 is None:
+        return []
     return [(gpus, time0 / time * (1 if weak else gpus0 / gpus)) for gpus, time in points]
 
 
@@ -120,12 +122,14 @@ def draw_scaling(document, series):
             times.fill_between([r["gpus"] for r in with_interval], [r["step_time_low_s"] for r in with_interval],
                                [r["step_time_high_s"] for r in with_interval], color=style["color"], alpha=0.15,
                                linewidth=0)
-        shares.plot(*zip(*[(gpus, 100 * e) for gpus, e in efficiencies(points, weak)]), **style)
+        base = points[0][0]  # the smallest count that fits, also for what was measured
+        shares.plot(*zip(*[(gpus, 100 * e) for gpus, e in efficiencies(points, weak, base)]), **style)
         measured = measured_steps(document, name)
         if measured:
             measured_any = True
             times.plot(*zip(*measured), **hollow)
-            shares.plot(*zip(*[(gpus, 100 * e) for gpus, e in efficiencies(measured, weak)]), **hollow)
+            for gpus, efficiency in efficiencies(measured, weak, base):
+                shares.plot(gpus, 100 * efficiency, **hollow)
         in_legend = {key: value for key, value in hollow.items() if key.startswith("marker")} if measured else {}
         handles.append(Line2D([], [], label=name, **{**style, **in_legend}))
     counts = sorted({run["gpus"] for runs in series.values() for run in runs})
