@@ -80,6 +80,13 @@ TEST_CASE("input without end is refused before memory is gone") {
   REQUIRE_THROWS_WITH(read_file("/dev/zero", "scenario"), Catch::Contains("larger than 256 MiB"));
 }
 
+TEST_CASE("a caller's own limit is the last size that is read") {
+  const Folder folder;
+  write_file(folder / "a", "1234");
+  REQUIRE(read_file(folder / "a", "test", 4) == "1234");
+  REQUIRE_THROWS_AS(read_file(folder / "a", "test", 3), InputError);
+}
+
 TEST_CASE("writing into a missing folder says so and creates nothing") {
   const Folder folder;
   REQUIRE_THROWS_WITH(write_file(folder / "no/file.json", "x"),
