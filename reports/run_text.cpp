@@ -148,13 +148,13 @@ std::string runs_text(std::span<const study::Point> points) {
     const Run* run = study::run_of(points[0]);
     if (run == nullptr) return infeasible_text(points[0]);
     return headline(*run) + breakdown_text(*run) + communication_text(*run) +
-           memory_text(run->memory) + rests_on(points) + warnings_text(points);
+           memory_text(run->memory) + rests_on(points);
   }
   std::string out =
       fmt::format("{}\n\n{}", title(points[0].scenario, "", points[0].gpus), several(points));
   for (const study::Point& point : points)
     if (study::run_of(point) == nullptr) out += "\n" + infeasible_text(point);
-  return out + rests_on(points) + warnings_text(points);
+  return out + rests_on(points);
 }
 
 namespace {

@@ -147,12 +147,10 @@ std::string scale_text(const study::Scale& scale, std::span<const Comparison> ag
       out += fmt::format("\n{}: {}\n", title(point.scenario, point.series, point.gpus), why.reason);
       if (!why.hint.empty()) out += fmt::format("  {}\n", why.hint);
     }
-  return out + other_metrics_text(against) + errors_text(against) + rests_on(scale.points) +
-         warnings_text(scale.points);
+  return out + other_metrics_text(against) + errors_text(against) + rests_on(scale.points);
 }
 
-std::string collective_text(std::string_view heading, std::span<const CollectiveTime> rows,
-                            std::span<const result::Warning> warnings) {
+std::string collective_text(std::string_view heading, std::span<const CollectiveTime> rows) {
   Rows cells;
   for (const CollectiveTime& row : rows)
     cells.push_back({size_text(row.size), fmt::format("{:.2f}", row.time.si() * 1e6),
@@ -164,8 +162,7 @@ std::string collective_text(std::string_view heading, std::span<const Collective
                             {"busbw (GB/s)"},
                             {"algorithm", Align::left},
                             {"protocol", Align::left}},
-                           cells)) +
-         warnings_text(warnings);
+                           cells));
 }
 
 std::string validation_text(const study::Validation& validation) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results for people: aligned tables, units chosen to be read, warnings at the end.
+// Results for people: aligned tables, units chosen to be read; warnings apart.
 #pragma once
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "reports/explanation.hpp"
 #include "reports/json.hpp"
@@ -23,8 +24,12 @@ std::string profile_text(const cost::Profile& profile);
 std::string scale_text(const study::Scale& scale, std::span<const study::Comparison> against);
 
 /// `collective` in the columns of nccl-tests; `heading` says what ran where.
-std::string collective_text(std::string_view heading, std::span<const CollectiveTime> rows,
-                            std::span<const result::Warning> warnings);
+std::string collective_text(std::string_view heading, std::span<const CollectiveTime> rows);
+
+/// One line per warning, for standard error. Of points: each warning once, with the series it
+/// belongs to when not to all; of one kind the first two.
+std::vector<std::string> warning_notes(std::span<const study::Point> points);
+std::vector<std::string> warning_notes(std::span<const result::Warning> warnings);
 
 std::string validation_text(const study::Validation& validation);
 std::string listing_text(const Listing& listing);

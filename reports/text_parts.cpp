@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reports/table.hpp"
+#include "reports/text.hpp"
 
 namespace scapesim::reports {
 namespace {
@@ -87,7 +88,7 @@ std::string rests_on(std::span<const study::Point> points) {
   return out;
 }
 
-std::string warnings_text(std::span<const study::Point> points) {
+std::vector<std::string> warning_notes(std::span<const study::Point> points) {
   std::vector<result::Warning> distinct;
   for (const result::Run* run : runs_of(points))
     for (const result::Warning& warning : run->warnings)
@@ -104,14 +105,14 @@ std::string warnings_text(std::span<const study::Point> points) {
       shown.push_back({code, fmt::format("{} more of this kind; --json lists all of them",
                                          count - kMostOfACode)});
   }
-  return warnings_text(std::span<const result::Warning>(shown));
+  return warning_notes(std::span<const result::Warning>(shown));
 }
 
-std::string warnings_text(std::span<const result::Warning> warnings) {
-  if (warnings.empty()) return "";
-  std::string out = "\nWarnings\n";
-  for (const result::Warning& w : warnings) out += fmt::format("  {}: {}\n", w.code, w.message);
-  return out;
+std::vector<std::string> warning_notes(std::span<const result::Warning> warnings) {
+  std::vector<std::string> notes;
+  for (const result::Warning& w : warnings)
+    notes.push_back(fmt::format("warning: {}: {}", w.code, w.message));
+  return notes;
 }
 
 }  // namespace scapesim::reports

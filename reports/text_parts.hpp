@@ -21,8 +21,4 @@ std::string infeasible_text(const study::Point& point);
 /// Calibrations, weakest provenance, version, scenario hashes.
 std::string rests_on(std::span<const study::Point> points);
 
-/// Each warning once, with the series it belongs to when not to all; of one kind the first two.
-std::string warnings_text(std::span<const study::Point> points);
-std::string warnings_text(std::span<const result::Warning> warnings);
-
 }  // namespace scapesim::reports

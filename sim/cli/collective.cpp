@@ -100,10 +100,9 @@ Output collective(const Options& options) {
   const std::string heading =
       fmt::format("{} on {} GPUs of {}, {}", name_of(kind), cluster.gpus, cluster.name,
                   profile ? "calibration " + profile->id : "raw links");
-  Output output;
-  output.text = options.format.json ? reports::collective_json(table.rows, table.warnings)
-                                    : reports::collective_text(heading, table.rows, table.warnings);
-  return output;
+  if (options.format.json) return {.text = reports::collective_json(table.rows, table.warnings)};
+  return {.text = reports::collective_text(heading, table.rows),
+          .notes = reports::warning_notes(table.warnings)};
 }
 
 }  // namespace

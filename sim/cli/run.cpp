@@ -71,6 +71,7 @@ Output run(const Options& options) {
     if (!options.trace.empty()) predictions.push_back(std::move(prediction));
   }
   Output output{.text = report(options, points, explanations)};
+  if (options.format.format() == Format::text) output.notes = reports::warning_notes(points);
   if (study::all_infeasible(points))
     output.code = kInfeasible;
   else if (!options.trace.empty())

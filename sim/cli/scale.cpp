@@ -45,6 +45,7 @@ Output scale(const Options& options) {
   output.text = format == Format::json  ? reports::scale_json(result, against)
                 : format == Format::csv ? reports::points_csv(result.points)
                                         : reports::scale_text(result, against);
+  if (format == Format::text) output.notes = reports::warning_notes(result.points);
   if (study::all_infeasible(result.points))
     output.code = kInfeasible;
   else if (!options.plot.empty())

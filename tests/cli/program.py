@@ -40,11 +40,20 @@ class ProgramTest(unittest.TestCase):
         return self.path(name)
 
     def done(self, *arguments, code=0, **options):
-        """Standard output of a call that ends as expected and says nothing else."""
+        """Standard output of a call that ends as expected; beside text, standard error holds warnings only."""
         process = call(*arguments, **options)
         self.assertEqual(process.returncode, code, process.stderr)
-        self.assertEqual(process.stderr, "")
+        if "--json" in arguments or "--csv" in arguments:
+            self.assertEqual(process.stderr, "")
+        for line in process.stderr.splitlines():
+            self.assertTrue(line.startswith("warning: "), line)
         return process.stdout
+
+    def warnings(self, *arguments):
+        """Standard error of a call that succeeds."""
+        process = call(*arguments)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        return process.stderr
 
     def document(self, *arguments, code=0):
         return json.loads(self.done(*arguments, "--json", code=code))

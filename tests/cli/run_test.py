@@ -129,10 +129,12 @@ class Run(ProgramTest):
         self.assertEqual(process.returncode, 2)
         self.assertIn("cannot write standard output", process.stderr)
 
-    def test_warnings_belong_to_the_result(self):
+    def test_warnings_are_part_of_the_document_and_beside_the_text(self):
         run = self.document("run", *ONE)
         self.assertIn("slow-transport", [warning["code"] for warning in run["warnings"]])
-        self.assertIn("\nWarnings\n", self.done("run", *ONE))
+        self.assertIn("warning: slow-transport: ", self.warnings("run", *ONE))
+        self.assertNotIn("slow-transport", self.done("run", *ONE))
+        self.assertIn("warning: slow-transport: ", self.warnings("run", *ONE, "--explain", "step_time"))
 
 
 class Trace(ProgramTest):
