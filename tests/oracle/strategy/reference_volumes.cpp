@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// [M40] owners, [M41] selected elements, [M42] masks, [M47] and [M48] payloads: what the simulator
-// counts is, element for element, what the reference sends.
+// [M40] owners, [M41] selected elements, [M42] masks, [M47] and [M48] payloads, [M55] offload: what
+// the simulator counts is, element for element, what the reference sends and copies.
 #include <catch2/catch.hpp>
 #include <numeric>
 
@@ -48,19 +48,42 @@ reference::ScapeOptions options_of(const spec::Strategy& strategy) {
   options.payload_buffers = strategy.payload_buffers == spec::PayloadBuffers::one
                                 ? reference::PayloadBuffers::one
                                 : reference::PayloadBuffers::two;
+  const auto storage = [](bool offloaded) {
+    return offloaded ? reference::Storage::host : reference::Storage::resident;
+  };
+  options.residual = storage(strategy.offload.residual);
+  options.replica = storage(strategy.offload.replica);
   return options;
 }
 
-/// The calls of one step of the reference, after a step that made the first mask.
-std::vector<reference::Call> calls_of(const strategy::Context& context) {
+/// Bytes that one rank copies to and from host memory.
+struct Copied {
+  std::int64_t residual_in, residual_out, replica_in, replica_out;
+};
+
+struct Step {
+  std::vector<reference::Call> calls;
+  Copied copied;
+};
+
+Copied copied_so_far(const reference::Scape<float>& scape) {
+  const auto& residual = scape.stored_residual(0);
+  const auto& replica = scape.stored_replica(0);
+  return {residual.bytes_in(), residual.bytes_out(), replica.bytes_in(), replica.bytes_out()};
+}
+
+/// One step of the reference, after a step that made the first mask.
+Step step_of(const strategy::Context& context) {
   Random random(1);
   const std::vector<reference::Tensor> tensors = tensors_of(context.tensors);
   std::vector<float> values(reference::total_of(tensors));
   reference::Communicator communicator(context.ranks);
   reference::Scape<float> scape(tensors, values, options_of(context.scenario.strategy),
                                 communicator);
+  Copied before{};
   for (int step = 0; step < 2; ++step) {
     communicator.forget_calls();
+    before = copied_so_far(scape);
     reference::PerRank<float> gradients;
     for (int rank = 0; rank < context.ranks; ++rank) {
       for (float& value : values) value = static_cast<float>(random.uniform(-1, 1));
@@ -68,7 +91,10 @@ std::vector<reference::Call> calls_of(const strategy::Context& context) {
     }
     scape.step(gradients, 1e-3);
   }
-  return communicator.calls();
+  const Copied after = copied_so_far(scape);
+  return {communicator.calls(),
+          {after.residual_in - before.residual_in, after.residual_out - before.residual_out,
+           after.replica_in - before.replica_in, after.replica_out - before.replica_out}};
 }
 
 std::vector<const strategy::Call*> bulk_calls(const strategy::Program& program) {
@@ -82,7 +108,7 @@ std::vector<const strategy::Call*> bulk_calls(const strategy::Program& program) 
 void check_same_calls(const spec::Scenario& scenario) {
   const Rig rig(scenario);
   const strategy::Program program = rig.program();
-  const std::vector<reference::Call> sent = calls_of(rig.context());
+  const std::vector<reference::Call> sent = step_of(rig.context()).calls;
   const auto simulated = bulk_calls(program);
   REQUIRE(sent.size() == simulated.size());
   for (const reference::Call& real : sent) {
@@ -137,7 +163,7 @@ TEST_CASE("[M41] [M42] the reference's payload and masks are as long as the simu
     const spec::Strategy& s = scenario.strategy;
     const strategy::Ownership parts =
         strategy::ownership(rig.context().tensors, rig.context().ranks, s.owners);
-    for (const reference::Call& call : calls_of(rig.context())) {
+    for (const reference::Call& call : step_of(rig.context()).calls) {
       if (call.name == "payload all-reduce")
         CHECK(call.elements == strategy::selected(parts, s.density));
       else
@@ -180,6 +206,29 @@ TEST_CASE("[M42] a mask without delay is sent as often as one with") {
     scenario.strategy.mask_wait = spec::MaskWait::blocking;
     check_same_calls(scenario);
   });
+}
+
+TEST_CASE("[M55] offload copies what the simulator counts, residual and replica, in and out") {
+  for (const spec::Sharding sharding : {spec::Sharding::none, spec::Sharding::zero1})
+    for (const bool replica : {false, true}) {
+      spec::Scenario scenario = scape_scenario(tiny_llama(), 4, 0.1);
+      scenario.strategy.sharding = sharding;
+      scenario.strategy.offload.residual = true;
+      scenario.strategy.offload.replica = replica;
+      const Rig rig(scenario);
+      const strategy::Program program = rig.program();
+      const Copied real = step_of(rig.context()).copied;
+      const auto check = [&](std::string_view name, std::int64_t bytes) {
+        // Chunks of equal size here, cut at the buffer's size there: the sums agree.
+        CHECK(traffic_of(program, name) == Approx(static_cast<double>(bytes)).epsilon(1e-12));
+      };
+      CHECK(real.residual_in == 4 * rig.workload().parameters);
+      check("residual copy in", real.residual_in);
+      check("residual copy out", real.residual_out);
+      CHECK((real.replica_in > 0) == replica);
+      check("replica copy in", real.replica_in);
+      check("replica copy out", real.replica_out);
+    }
 }
 
 TEST_CASE("[M45] the union of independent global masks is as dense as the simulator says") {
