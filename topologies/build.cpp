@@ -32,6 +32,17 @@ VertexId new_vertex(Fabric::Parts& parts, Vertex vertex) {
   return id;
 }
 
+std::vector<VertexId> new_routers(Fabric::Parts& parts, std::uint32_t count) {
+  std::vector<VertexId> routers;
+  for (std::uint32_t ordinal = 0; ordinal < count; ++ordinal)
+    routers.push_back(new_vertex(parts, {VertexKind::router, ordinal}));
+  return routers;
+}
+
+BytesPerSecond node_capacity(const spec::Cluster& cluster) {
+  return cluster.nics_per_node * cluster.nic_bandwidth;
+}
+
 void connect(Fabric::Parts& parts, VertexId lower, VertexId upper, Link link) {
   const LinkId up{static_cast<std::uint32_t>(parts.links.size())};
   const LinkId down{up.value + 1};
@@ -70,7 +81,11 @@ std::span<const Generator> generators() {
       Generator{spec::FabricKind::switch_, "switch", "one non-blocking switch joins all nodes",
                 single_switch},
       Generator{spec::FabricKind::fat_tree, "fat_tree",
-                "leaf switches of nodes_per_rack nodes below a spine, tapered", fat_tree}};
+                "leaf switches of nodes_per_rack nodes below a spine, tapered", fat_tree},
+      Generator{spec::FabricKind::dragonfly, "dragonfly",
+                "groups of routers, each group joined to every other; minimal routes", dragonfly},
+      Generator{spec::FabricKind::torus, "torus",
+                "a node per point of a grid with wrap-around; dimension-ordered routes", torus}};
   return kRows;
 }
 

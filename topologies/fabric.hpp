@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network as a tree of switches: GPUs, NICs, node, leaf and spine switches; directed links with
-// capacity; routes. All up-links of a leaf are one trunk: traffic is taken to be spread evenly over
-// them (adaptive routing), so collisions of static routes are not modelled.
+// The network: GPUs, NICs and switches that form a tree, or routers with a rule of their own;
+// directed links with capacity; routes. Parallel cables (the up-links of a leaf, those between two
+// groups of a dragonfly) are one link: traffic is taken to be spread evenly over them (adaptive
+// routing), so collisions of static routes are not modelled.
 #pragma once
 
 #include <boost/graph/adjacency_list.hpp>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,7 +23,7 @@ namespace scapesim::topology {
 using LinkId = Id<struct LinkTag>;
 using GpuId = Id<struct GpuTag>;
 
-enum class VertexKind : std::uint8_t { gpu, nic, node_switch, leaf_switch, spine_switch };
+enum class VertexKind : std::uint8_t { gpu, nic, node_switch, leaf_switch, spine_switch, router };
 
 struct Vertex {
   VertexKind kind = VertexKind::gpu;
@@ -28,8 +31,9 @@ struct Vertex {
 };
 
 /// lane: GPU to its NIC (PCIe or on package), unlimited here; node: GPU to node switch (NVLink);
-/// nic: NIC to leaf; trunk: all up-links of a leaf.
-enum class LinkKind : std::uint8_t { lane, node, nic, trunk };
+/// nic: NIC to leaf or router; trunk: all up-links of a leaf; local and global: inside a group of a
+/// dragonfly and between two; cable: neighbours of a torus.
+enum class LinkKind : std::uint8_t { lane, node, nic, trunk, local, global, cable };
 
 /// A directed link. A duplex cable is two: up has the even id 2k, down has 2k + 1.
 struct Link {
@@ -51,8 +55,16 @@ struct EdgeLink {
   LinkId id;
 };
 
-/// Every vertex's first out-edge leads up, except at the root.
+/// Every vertex's first out-edge leads up, except at the root and at routers.
 using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, Vertex, EdgeLink>;
+
+/// The rule of a fabric whose switches are routers, not a tree. Routers are named by ordinal.
+struct Routing {
+  /// Appends the links from one router to another.
+  std::function<void(std::uint32_t from, std::uint32_t to, std::vector<LinkId>& path)> append;
+  /// Orders of all routers whose first halves are worth cutting off, see bisection().
+  std::function<std::vector<std::vector<std::uint32_t>>()> orders;
+};
 
 /// A fabric built for a number of nodes. Immutable.
 class Fabric {
@@ -64,8 +76,9 @@ class Fabric {
     std::vector<Graph::vertex_descriptor> gpu_vertices;
     int gpus_per_node = 1;
     Seconds latency;
-    int switch_hops = 0;        ///< links between switches on the longest route
-    std::vector<Level> levels;  ///< where traffic may narrow on its way up
+    int switch_hops = 0;             ///< links between switches on the longest route
+    std::vector<Level> levels;       ///< where traffic may narrow on its way up
+    std::optional<Routing> routing;  ///< none: up the tree to the nearest common switch
   };
   explicit Fabric(Parts parts) : parts_(std::move(parts)) {}
 
@@ -79,7 +92,7 @@ class Fabric {
   /// Ordinal of the NIC through which a GPU leaves its node: local GPU i uses NIC i nics / gpus.
   std::uint32_t nic_of(GpuId gpu) const;
   /// Appends the links from one GPU to another in order: over the node switch inside a node, else
-  /// up from the source's NIC to the nearest common switch and down to the destination's NIC.
+  /// from the source's NIC along the fabric's own route to the destination's NIC.
   void append_path(GpuId from, GpuId to, std::vector<LinkId>& path) const;
   std::vector<LinkId> path(GpuId from, GpuId to) const;
   /// Latency of a message between two GPUs: the fabric's end-to-end latency between nodes, 0
@@ -88,7 +101,8 @@ class Fabric {
   /// [M66] Links a message crosses from NIC to NIC on the longest route; 0 within one node.
   int diameter() const { return gpus() > parts_.gpus_per_node ? parts_.switch_hops + 2 : 0; }
   std::span<const Level> levels() const { return parts_.levels; }
-  /// Smallest capacity that separates two halves of the nodes (bytes/s, one direction).
+  /// Smallest capacity that separates two halves of the nodes (bytes/s, one direction), see
+  /// cut.hpp.
   BytesPerSecond bisection() const;
 
  private:

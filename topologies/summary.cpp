@@ -21,6 +21,8 @@ std::string_view name_of(VertexKind kind) {
       return "leaf switch";
     case VertexKind::spine_switch:
       return "spine switch";
+    case VertexKind::router:
+      return "router";
   }
   throw InternalError("kind of vertex without a name");
 }
@@ -35,6 +37,12 @@ std::string_view name_of(LinkKind kind) {
       return "NIC";
     case LinkKind::trunk:
       return "rack trunk";
+    case LinkKind::local:
+      return "local link";
+    case LinkKind::global:
+      return "global link";
+    case LinkKind::cable:
+      return "torus cable";
   }
   throw InternalError("kind of link without a name");
 }

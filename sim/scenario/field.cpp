@@ -165,4 +165,40 @@ Field hourly_price() {
       "dollars per hour", range, [](auto& s) -> auto& { return s.cluster.gpu_price; }, read, text);
 }
 
+Field dimensions() {
+  constexpr std::size_t kMost = 4;
+  constexpr int kLongest = 10'000;  // four of them multiply within 64 bits
+  const std::string range = fmt::format("1 to {} numbers of 1 to {}, or none", kMost, kLongest);
+  const auto read = [=](const Value& value) -> detail::Read<std::vector<int>> {
+    const detail::Read<std::string> text = detail::read_text(value);
+    if (const Fault* fault = std::get_if<Fault>(&text))
+      return Fault{fault->what, "such as \"8x8x4\""};
+    std::string_view rest = std::get<std::string>(text);
+    std::vector<int> extents;
+    if (rest == "none") return extents;
+    while (true) {
+      const std::size_t end = std::min(rest.find('x'), rest.size());
+      int extent = 0;
+      const auto [stop, failure] = std::from_chars(rest.data(), rest.data() + end, extent);
+      if (failure == std::errc::invalid_argument || stop != rest.data() + end)
+        return Fault{
+            fmt::format("\"{}\" is no product of whole numbers", std::get<std::string>(text)),
+            "such as \"8x8x4\""};
+      if (failure != std::errc() || extent < 1 || extent > kLongest)
+        return detail::outside(rest.substr(0, end), range);
+      extents.push_back(extent);
+      if (end == rest.size()) break;
+      rest.remove_prefix(end + 1);
+    }
+    if (extents.size() > kMost)
+      return detail::outside(fmt::format("{} dimensions", extents.size()), range);
+    return extents;
+  };
+  const auto text = [](const std::vector<int>& extents) {
+    return detail::quoted(extents.empty() ? "none" : fmt::format("{}", fmt::join(extents, "x")));
+  };
+  return detail::field(
+      "sizes", range, [](auto& s) -> auto& { return s.cluster.fabric.dimensions; }, read, text);
+}
+
 }  // namespace scapesim::scenario

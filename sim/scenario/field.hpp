@@ -207,5 +207,7 @@ Field preset(Get get) {
 Field offload_list();
 /// "2.5USD/h"
 Field hourly_price();
+/// Extents of a torus: "8x8x4".
+Field dimensions();
 
 }  // namespace scapesim::scenario

@@ -100,8 +100,9 @@ SCAPESIM_NAMES(SecondPayload, {released, "released"}, {none, "none"})
 enum class HostLinkKind { c2c, pcie };
 SCAPESIM_NAMES(HostLinkKind, {c2c, "c2c"}, {pcie, "pcie"})
 
-enum class FabricKind { switch_, fat_tree };
-SCAPESIM_NAMES(FabricKind, {switch_, "switch"}, {fat_tree, "fat_tree"})
+enum class FabricKind { switch_, fat_tree, dragonfly, torus };
+SCAPESIM_NAMES(FabricKind, {switch_, "switch"}, {fat_tree, "fat_tree"}, {dragonfly, "dragonfly"},
+               {torus, "torus"})
 
 #undef SCAPESIM_NAMES
 

@@ -95,9 +95,16 @@ struct HostLink {
 
 struct Fabric {
   FabricKind kind = FabricKind::switch_;
-  int nodes_per_rack = 0;  ///< fat_tree: nodes under one leaf switch
-  double taper = 1.0;      ///< fat_tree: leaf down-links over up-links, 1 is non-blocking
-  Seconds latency;         ///< end to end between two nodes, once per message
+  int nodes_per_rack = 0;           ///< fat_tree: nodes under one leaf switch
+  double taper = 1.0;               ///< fat_tree: leaf down-links over up-links, 1 is non-blocking
+  int groups = 0;                   ///< dragonfly
+  int routers_per_group = 1;        ///< dragonfly: 1 makes a group one non-blocking switch
+  int nodes_per_router = 0;         ///< dragonfly
+  BytesPerSecond local_bandwidth;   ///< dragonfly: between two routers of a group, per direction
+  BytesPerSecond global_bandwidth;  ///< dragonfly: between two groups, all cables, per direction
+  std::vector<int> dimensions;      ///< torus: a node per point, the last dimension fastest
+  BytesPerSecond cable_bandwidth;   ///< torus: between two neighbours, per direction
+  Seconds latency;                  ///< end to end between two nodes, once per message
 };
 
 /// A cluster: so many equal nodes on a fabric.

@@ -32,6 +32,7 @@ std::vector<std::string> bad_values(const KeyRecord& record) {
   if (record.type == "one of") return {"no-such-word", "7", "\"\""};
   if (record.type == "integer") return {"1000000001", "-2", "1.5", "words", "nan"};
   if (record.type == "number") return {"-1", "1001", "nan", "inf", "words", "true"};
+  if (record.type == "sizes") return {"7", "\"-1\"", "\"8x0\"", "\"8x\"", "[8]", "\"1x1x1x1x1\""};
   return {"7", "-1", "\"1\"", "\"-1s\"", "\"1furlong\"", "\"1e300\"", "true", "nan"};
 }
 

@@ -2,14 +2,14 @@
 #include "topologies/fabric.hpp"
 
 #include <algorithm>
-#include <boost/graph/push_relabel_max_flow.hpp>
 #include <catch2/catch.hpp>
-#include <chrono>
-#include <numeric>
+
+#include "tests/support/max_flow.hpp"
 
 using namespace scapesim;
 using namespace scapesim::literals;
 using namespace scapesim::topology;
+using scapesim::test::smallest_flow;
 
 namespace {
 
@@ -49,41 +49,6 @@ bool is_walk(const Fabric& fabric, GpuId from, GpuId to) {
     at = target(*edge, graph);
   }
   return at == fabric.vertex(to);
-}
-
-/// Largest flow from the NICs of one set of nodes to those of the others, in units of NICs (whole
-/// numbers for the fabrics below), by Boost's push-relabel.
-long max_flow(const Fabric& fabric, const std::vector<bool>& in_a, BytesPerSecond unit) {
-  using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
-  using FlowGraph = boost::adjacency_list<
-      boost::vecS, boost::vecS, boost::directedS, boost::no_property,
-      boost::property<
-          boost::edge_capacity_t, long,
-          boost::property<boost::edge_residual_capacity_t, long,
-                          boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>>;
-  const Graph& graph = fabric.graph();
-  FlowGraph flow(num_vertices(graph) + 2);
-  auto capacity = get(boost::edge_capacity, flow);
-  auto reverse = get(boost::edge_reverse, flow);
-  const auto add = [&](std::size_t from, std::size_t to, long amount) {
-    const auto edge = add_edge(from, to, flow).first;
-    const auto back = add_edge(to, from, flow).first;
-    capacity[edge] = amount;
-    capacity[back] = 0;
-    reverse[edge] = back;
-    reverse[back] = edge;
-  };
-  const long unlimited = 1'000'000;
-  const std::size_t source = num_vertices(graph);
-  for (const auto edge : boost::make_iterator_range(edges(graph))) {
-    const Link& link = fabric.link(graph[edge].id);
-    add(boost::source(edge, graph), target(edge, graph),
-        link.kind == LinkKind::lane ? unlimited : std::lround(link.capacity / unit));
-  }
-  for (std::uint32_t gpu = 0; gpu < in_a.size(); ++gpu)
-    in_a[gpu] ? add(source, fabric.vertex({gpu}), unlimited)
-              : add(fabric.vertex({gpu}), source + 1, unlimited);
-  return push_relabel_max_flow(flow, source, source + 1);
 }
 
 }  // namespace
@@ -147,13 +112,8 @@ TEST_CASE("[M28] bisection is the smallest maximal flow over all halves of the n
   const auto [nodes, per_rack, taper] = GENERATE(table<int, int, double>(
       {{2, 4, 1}, {6, 2, 1}, {7, 3, 3}, {8, 3, 3}, {8, 4, 4}, {9, 4, 2}, {10, 4, 4}, {5, 2, 2}}));
   const Fabric fabric = build_fabric(tree_of(per_rack, taper), nodes);
-  std::vector<bool> in_a(static_cast<std::size_t>(nodes));
-  std::fill(in_a.end() - nodes / 2, in_a.end(), true);
-  long smallest = 1'000'000;
-  do {
-    smallest = std::min(smallest, max_flow(fabric, in_a, 50_GBps));
-  } while (std::next_permutation(in_a.begin(), in_a.end()));
-  REQUIRE(fabric.bisection() / 50_GBps == Approx(static_cast<double>(smallest)).epsilon(1e-12));
+  REQUIRE(fabric.bisection() / 50_GBps ==
+          Approx(static_cast<double>(smallest_flow(fabric, 50_GBps))).epsilon(1e-12));
 }
 
 TEST_CASE("[M66] diameter: a switch is crossed in two hops, a tree of more than a rack in four") {

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds for routes and cuts of every kind of fabric.
+#include <catch2/catch.hpp>
+#include <deque>
+#include <map>
+#include <set>
+
+#include "tests/support/fabrics.hpp"
+#include "tests/support/max_flow.hpp"
+#include "topologies/summary.hpp"
+
+using namespace scapesim;
+using namespace scapesim::topology;
+using namespace scapesim::test;
+
+namespace {
+
+/// Links on the shortest way between two nodes that takes one global link at most, which is the
+/// rule of a minimal route (a detour over a third group may have fewer links, but two global ones).
+std::map<std::size_t, int> distances(const Fabric& fabric, GpuId from) {
+  struct State {
+    std::size_t vertex = 0;
+    bool went_global = false;
+    auto operator<=>(const State&) const = default;
+  };
+  const Graph& graph = fabric.graph();
+  std::map<State, int> reached = {{{fabric.vertex(from), false}, 0}};
+  std::deque<State> queue = {reached.begin()->first};
+  while (!queue.empty()) {
+    const State at = queue.front();
+    queue.pop_front();
+    for (const auto edge : boost::make_iterator_range(out_edges(at.vertex, graph))) {
+      const LinkKind kind = fabric.link(graph[edge].id).kind;
+      if (kind == LinkKind::node || (kind == LinkKind::global && at.went_global)) continue;
+      const State next{target(edge, graph), at.went_global || kind == LinkKind::global};
+      if (reached.try_emplace(next, reached[at] + 1).second) queue.push_back(next);
+    }
+  }
+  std::map<std::size_t, int> nearest;
+  for (const auto& [state, links] : reached) {
+    const auto [entry, is_new] = nearest.try_emplace(state.vertex, links);
+    entry->second = std::min(entry->second, links);
+  }
+  return nearest;
+}
+
+std::vector<GpuId> all_gpus(const Fabric& fabric) {
+  std::vector<GpuId> gpus(static_cast<std::size_t>(fabric.gpus()));
+  for (std::uint32_t i = 0; i < gpus.size(); ++i) gpus[i] = {i};
+  return gpus;
+}
+
+}  // namespace
+
+TEST_CASE("every kind of fabric has a row in the table of small clusters") {
+  std::set<spec::FabricKind> kinds;
+  for (const NamedCluster& row : small_clusters()) kinds.insert(row.cluster.fabric.kind);
+  for (const Generator& generator : generators()) {
+    INFO(generator.name);
+    CHECK(kinds.contains(generator.kind));
+  }
+  CHECK(generators().size() == names<spec::FabricKind>().size());
+}
+
+TEST_CASE("the small clusters break no rule") {
+  for (NamedCluster row : small_clusters()) {
+    INFO(row.name);
+    row.cluster.gpus = row.nodes * row.cluster.gpus_per_node;
+    CHECK(spec::violations(row.cluster).empty());
+  }
+}
+
+TEST_CASE("a route joins any two GPUs over links that exist, in order, none twice") {
+  for (const NamedCluster& row : small_clusters()) {
+    INFO(row.name);
+    const Fabric fabric = build_fabric(row.cluster, row.nodes);
+    for (const GpuId from : all_gpus(fabric))
+      for (const GpuId to : all_gpus(fabric)) {
+        const std::vector<Hop> route = hops(fabric, from, to);  // throws where a link does not fit
+        REQUIRE(route.empty() == (from == to));
+        if (from == to) continue;
+        REQUIRE(route.back().to == "GPU " + std::to_string(to.value));
+        const std::vector<LinkId> links = fabric.path(from, to);
+        REQUIRE(std::set(links.begin(), links.end()).size() == links.size());
+      }
+  }
+}
+
+TEST_CASE("no allowed way between two nodes has fewer links than their route") {
+  for (const NamedCluster& row : small_clusters()) {
+    INFO(row.name);
+    const Fabric fabric = build_fabric(row.cluster, row.nodes);
+    for (const GpuId from : all_gpus(fabric)) {
+      const std::map<std::size_t, int> shortest = distances(fabric, from);
+      for (const GpuId to : all_gpus(fabric))
+        if (fabric.node_of(from) != fabric.node_of(to))
+          REQUIRE(static_cast<int>(fabric.path(from, to).size()) == shortest.at(fabric.vertex(to)));
+    }
+  }
+}
+
+TEST_CASE("[M66] the diameter is the longest route without its lanes") {
+  for (const NamedCluster& row : small_clusters()) {
+    INFO(row.name);
+    const Fabric fabric = build_fabric(row.cluster, row.nodes);
+    int longest = 0;
+    for (const GpuId from : all_gpus(fabric))
+      for (const GpuId to : all_gpus(fabric))
+        if (fabric.node_of(from) != fabric.node_of(to))
+          longest = std::max(longest, static_cast<int>(fabric.path(from, to).size()) - 2);
+    CHECK(fabric.diameter() == longest);
+  }
+}
+
+TEST_CASE("[M28, M65] no bisection is below the smallest maximal flow between two halves") {
+  const BytesPerSecond unit(5e9);
+  for (const NamedCluster& row : small_clusters()) {
+    if (row.nodes > 12) continue;  // 924 halves
+    INFO(row.name);
+    const Fabric fabric = build_fabric(row.cluster, row.nodes);
+    CHECK(fabric.bisection() / unit >=
+          static_cast<double>(smallest_flow(fabric, unit)) * (1 - 1e-12));
+  }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bisections: the smallest capacity, of one direction, that separates two halves of the nodes.
+#pragma once
+
+#include "topologies/fabric.hpp"
+
+namespace scapesim::topology {
+
+/// [M28] Of a tree of two levels: exact.
+BytesPerSecond tree_bisection(const Fabric::Parts& parts, int nodes);
+
+/// [M65] Of routers: the smallest of the cuts that Routing::orders() names, so never below the true
+/// bisection.
+BytesPerSecond routed_bisection(const Fabric::Parts& parts, int nodes);
+
+}  // namespace scapesim::topology
