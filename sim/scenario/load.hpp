@@ -26,6 +26,9 @@ std::vector<KeyRecord> key_records();
 
 /// A scenario file read, overridden and checked: one Scenario per variant (one without variants).
 /// `set` holds "section.key=TOML value" (bare words are accepted as text); later ones win.
+/// A preset lies below the keys of the layer that names it (file, variant, --set) and of those
+/// after, and above the layers before: --set model.preset=... replaces what the file or a variant
+/// says of the model, and training.sequence, but not what no model preset speaks of.
 /// Among several series a --set of strategy.density leaves the dense ones alone. Throws InputError
 /// with every problem, each with file:line:column and key; those of --set at its ordinal and
 /// column.

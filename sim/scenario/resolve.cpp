@@ -25,7 +25,18 @@ Fault unknown_key(const Setting& setting) {
   return {"unknown key", hint};
 }
 
-// Settings of the preset where the scenario says nothing. True when it is there or not asked for.
+// Whether the preset's value, also none where it follows from others, counts for a key. Keys of
+// the section that no preset speaks of, such as cluster.gpus, stay.
+bool preset_counts(const Key& key, const Setting* own, const Setting* brought,
+                   const Setting& preset) {
+  if (own == nullptr) return true;
+  if (own->layer >= preset.layer || key.name == "preset") return false;
+  return brought != nullptr ||
+         (key.section == preset.section && key.fallback.kind == Default::Kind::derived);
+}
+
+// Settings of the preset where the scenario says nothing, or said it in a layer below the one that
+// chose the preset. True when the preset is there or not asked for.
 bool choose_preset(std::string_view section, Chosen& chosen, const Context& context) {
   const Setting* name = at(chosen, section, "preset");
   if (name == nullptr) return true;
@@ -34,7 +45,8 @@ bool choose_preset(std::string_view section, Chosen& chosen, const Context& cont
   Chosen below(keys().size());
   choose(document->settings, below, context.problems);
   for (std::size_t i = 0; i < below.size(); ++i)
-    if (chosen[i] == nullptr && !keys()[i].section.empty()) chosen[i] = below[i];
+    if (!keys()[i].section.empty() && preset_counts(keys()[i], chosen[i], below[i], *name))
+      chosen[i] = below[i];
   return true;
 }
 

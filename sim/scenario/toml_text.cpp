@@ -70,6 +70,7 @@ std::vector<Setting> variant_settings(const toml::table& table, const std::strin
                    "a key of a section is needed", "such as \"strategy.method\"");
     }
   }
+  for (Setting& setting : settings) setting.layer = Layer::variant;
   for (std::size_t i = 0; i < settings.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (settings[i].section == settings[j].section && settings[i].name == settings[j].name)
@@ -194,7 +195,8 @@ std::optional<Setting> parse_set(const std::string& text, int ordinal, Problems&
                   .value = {},
                   .key_place = place(static_cast<std::size_t>(key.data() - text.data())),
                   .place = place(value_offset),
-                  .given = text};
+                  .given = text,
+                  .layer = Layer::set};
   try {
     setting.value = set_value(value);
   } catch (const toml::parse_error& error) {

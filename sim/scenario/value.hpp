@@ -21,6 +21,9 @@ struct OtherValue {
 using Value =
     std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>, OtherValue>;
 
+/// Where a setting stands; a later layer lies over the ones before.
+enum class Layer { file, variant, set };
+
 /// One `section.name = value` of a file, a variant or --set.
 struct Setting {
   std::string section;  ///< empty for a key outside any table
@@ -29,6 +32,7 @@ struct Setting {
   Place key_place;
   Place place;        ///< of the value
   std::string given;  ///< the whole text of a --set, empty otherwise
+  Layer layer = Layer::file;
 };
 
 /// "training.micro_batch"

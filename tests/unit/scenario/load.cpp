@@ -101,6 +101,73 @@ TEST_CASE("a --set among several series speaks to those that can use it") {
   CHECK(overlapped[3].training.overlap_gradients);
 }
 
+const std::string kInline = R"(
+[model]
+layers = 2
+hidden = 96
+heads = 6
+kv_heads = 2
+head_dim = 12
+ffn = 384
+vocab = 1000
+[training]
+global_batch = 64
+micro_batch = 1
+sequence = 256
+[cluster]
+preset = "vista"
+gpus = 4
+nic_bandwidth = "100Gbps"
+gpu_price = "2USD/h"
+[calibration]
+profile = "gh200-datasheet"
+)";
+
+TEST_CASE("a preset of --set replaces what the file says of the same thing") {
+  const spec::Scenario inline_model = load_text(kInline).front();
+  CHECK(inline_model.model.head_dim == 12);
+  CHECK(inline_model.cluster.nic_bandwidth == 100_Gbps);
+  const spec::Scenario llama = load_text(kInline, {"model.preset=llama-7b"}).front();
+  CHECK(llama.model.name == "llama-7b");
+  CHECK(llama.model.layers == 32);
+  CHECK(llama.model.kv_heads == 32);
+  CHECK(llama.model.head_dim == 128);  // follows from the preset's hidden and heads
+  CHECK(llama.training.sequence == 4096);
+  CHECK(llama.training.global_batch == 64);
+  CHECK(llama.hash != inline_model.hash);
+  const spec::Scenario flat = load_text(kInline, {"cluster.preset=flat-50GBps"}).front();
+  CHECK(flat.cluster.nic_bandwidth == 50_GBps);
+  CHECK(flat.cluster.gpus == 4);
+  CHECK(flat.cluster.gpu_price.has_value());
+}
+
+TEST_CASE("keys of the layer that chose a preset, and of later ones, win over it") {
+  const spec::Scenario set =
+      load_text(kInline, {"model.layers=3", "model.preset=llama-7b", "training.sequence=512"})
+          .front();
+  CHECK(set.model.layers == 3);
+  CHECK(set.model.hidden == 4096);
+  CHECK(set.training.sequence == 512);
+  const std::string variants = kInline + R"(
+[[variant]]
+name = "llama"
+set = { "model.preset" = "llama-7b", "training.sequence" = 1024 }
+[[variant]]
+name = "own"
+set = { "model.layers" = 5 }
+)";
+  const std::vector<spec::Scenario> series = load_text(variants, {"model.ffn=9000"});
+  CHECK(series[0].model.hidden == 4096);
+  CHECK(series[0].model.ffn == 9000);
+  CHECK(series[0].training.sequence == 1024);
+  CHECK(series[1].model.layers == 5);
+  CHECK(series[1].model.hidden == 96);
+  for (const spec::Scenario& scenario : load_text(variants, {"model.preset=gpt-345m"})) {
+    CHECK(scenario.model.layers == 24);  // --set lies over the variants
+    CHECK(scenario.model.kv_heads == 16);
+  }
+}
+
 TEST_CASE("a preset may be a file beside the scenario, and its keys may be overridden") {
   const Scratch scratch;
   scratch.file("tiny.toml",
