@@ -44,6 +44,30 @@ class Topology(ProgramTest):
         self.assertEqual([link["link"] for link in links],
                          ["GPU-NIC lane", "NIC", "rack trunk", "rack trunk", "NIC", "GPU-NIC lane"])
 
+    def test_every_listed_cluster_can_be_shown(self):
+        for row in self.document("list", "clusters")["rows"]:
+            with self.subTest(row["name"]):
+                shown = self.show(row["name"])
+                self.assertGreater(shown["nodes"], 0)
+                self.assertIn("bisection", self.done("topology", "show", row["name"]))
+
+    def test_a_dragonfly_has_routers_and_global_links(self):
+        jupiter = self.show("jupiter-booster", "--path", "0,1000")
+        self.assertEqual(jupiter["switches"], {"node switch": 6000, "router": 25})
+        self.assertIn({"link": "global link", "count": 300, "capacity_Bps": 8e11, "total_Bps": 2.4e14}, jupiter["links"])
+        self.assertEqual([link["link"] for link in jupiter["path"]["links"]],
+                         ["GPU-NIC lane", "NIC", "global link", "NIC", "GPU-NIC lane"])
+        self.assertEqual([row["level"] for row in jupiter["oversubscription"]], ["group"])
+
+    def test_any_cluster_takes_another_fabric_by_set(self):
+        torus = self.show("vista", "--set", "cluster.fabric=torus", "--set", "cluster.dimensions=10x10x6",
+                          "--set", "cluster.cable_bandwidth=25GB/s")
+        self.assertEqual((torus["switches"], torus["diameter_hops"]), ({"router": 600}, 2 + 5 + 5 + 3))
+        self.assertEqual(torus["bisection_Bps"], 2 * 60 * 25e9)
+        self.assertIn("cluster.dimensions", self.refused(
+            "topology", "show", "vista", "--set", "cluster.fabric=torus", "--set", "cluster.dimensions=10x10x5",
+            "--set", "cluster.cable_bandwidth=25GB/s"))
+
     def test_text_says_what_json_says(self):
         text = self.done("topology", "show", "vista", "--path", "0,40")
         for expected in (r"nodes +600", r"diameter +4 hops", r"bisection +15 TB/s", r"rack +1.6 TB/s +1.6 TB/s +1.00 : 1",

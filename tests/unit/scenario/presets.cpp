@@ -74,6 +74,32 @@ TEST_CASE("Vista is what TACC and NVIDIA say") {
   CHECK(vista.host_link.bandwidth.si() == 450e9);
 }
 
+TEST_CASE("clusters have the nodes, GPUs and adapters that their owners state") {
+  struct Row {
+    std::string preset;
+    int nodes, gpus_per_node, nics_per_node;
+    double nic_Bps, node_link_Bps;
+    spec::FabricKind fabric;
+  };
+  const std::vector<Row> rows = {
+      {"alps", 2688, 4, 4, 25e9, 450e9, spec::FabricKind::dragonfly},
+      {"jupiter-booster", 6000, 4, 4, 25e9, 450e9, spec::FabricKind::dragonfly},
+      {"dgx-a100", 140, 8, 8, 25e9, 300e9, spec::FabricKind::fat_tree},
+      {"dgx-h100", 127, 8, 8, 50e9, 450e9, spec::FabricKind::fat_tree},
+      {"vtrain-a100", 64, 8, 4, 25e9, 300e9, spec::FabricKind::switch_},
+  };
+  for (const Row& row : rows) {
+    INFO(row.preset);
+    const spec::Cluster cluster = load_cluster(row.preset);
+    CHECK(cluster.nodes == row.nodes);
+    CHECK(cluster.gpus_per_node == row.gpus_per_node);
+    CHECK(cluster.nics_per_node == row.nics_per_node);
+    CHECK(cluster.nic_bandwidth.si() == row.nic_Bps);
+    CHECK(cluster.node_link_bandwidth.si() == row.node_link_Bps);
+    CHECK(cluster.fabric.kind == row.fabric);
+  }
+}
+
 TEST_CASE("the fifth series over NDR is SCAPE with fused kernels and an overlapped mask") {
   const auto series = load_scenarios("scenarios/vista-llama-1.8b-ndr.toml");
   REQUIRE(series.size() == 5);
