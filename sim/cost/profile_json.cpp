@@ -251,6 +251,21 @@ std::vector<std::string> shipped_profiles() {
 
 }  // namespace
 
+namespace {
+
+/// What several numbers must obey together.
+void check_together(Reader& in, const Profile& profile) {
+  for (const char* key : {"gemm.efficiency", "gemm.efficiency_fp8"}) {
+    if (!profile.has(key) || !profile.has("gemm.scale")) continue;
+    const double share = profile.number(key) * profile.number("gemm.scale");
+    if (share > 1)
+      in.add(key, key, fmt::format("times gemm.scale is {:.4g}: more than the peak", share),
+             "the product is the sustained share of peak, 1 at most");
+  }
+}
+
+}  // namespace
+
 Profile parse_profile(std::string_view json, const std::string& file) {
   Reader in{json, file, {}};
   const Json root = parse_json(in);
@@ -270,6 +285,7 @@ Profile parse_profile(std::string_view json, const std::string& file) {
   if (root.contains("note")) profile.note = text_member(in, root, "note", "");
   read_table(in, root, "numbers", number_keys(), profile.numbers, number_of);
   read_table(in, root, "curves", curve_keys(), profile.curves, curve_of);
+  if (in.problems.empty()) check_together(in, profile);
   in.problems.raise();
   return profile;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/plan/plan.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -106,7 +107,13 @@ strategy::Program program_of(const strategy::Context& context) {
   return program;
 }
 
-std::vector<graph::Resource> copy_resources(const spec::Cluster& cluster) {
+/// What copies load, in the order of strategy::CopyResource; none when nothing is copied.
+std::vector<graph::Resource> copy_resources(const strategy::Program& program,
+                                            const spec::Cluster& cluster) {
+  const auto is_copy = [](const graph::Operation& operation) {
+    return operation.work == graph::Work::transfer;
+  };
+  if (std::ranges::none_of(program.operations, is_copy)) return {};
   const BytesPerSecond memory = cluster.host_memory_bandwidth / cluster.gpus_per_node;
   return {{"host link, to device", cluster.host_link.bandwidth},
           {"host link, from device", cluster.host_link.bandwidth},
@@ -187,7 +194,7 @@ graph::StepGraph step_graph(const spec::Scenario& scenario, const workload::Work
                                   .ranks = spec::data_parallel_size(scenario)};
   strategy::Program program = program_of(context);
   graph::StepGraph graph;
-  graph.resources = copy_resources(scenario.cluster);
+  graph.resources = copy_resources(program, scenario.cluster);
   add_network(graph, program, context, fabric);
   graph.classes.push_back({.name = "all ranks",
                            .ranks = scenario.cluster.gpus,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/file.hpp"
 #include "sim/base/unit_text.hpp"
 #include "sim/base/version.hpp"
 #include "sim/plan/memory.hpp"
@@ -44,6 +45,12 @@ std::string way_out(const spec::Scenario& scenario, const result::Memory& memory
            (scenario.strategy.sharding == spec::Sharding::none
                 ? ": set strategy.sharding = \"zero1\" to share the optimizer state"
                 : ": use more GPUs to share the optimizer state, or a smaller model");
+  if (memory.temporary > memory.activations && memory.temporary > state)
+    return "temporaries need " + text_of(memory.temporary) +
+           (scenario.strategy.owners == spec::Owners::tensor
+                ? ": set strategy.owners = \"even\", since whole-tensor owners pad the gathered "
+                  "masks"
+                : ": lower training.micro_batch, or use a smaller vocabulary");
   const std::string activations = "activations need " + text_of(memory.activations);
   if (scenario.training.micro_batch > 1)
     return activations + ": lower training.micro_batch, or set training.recompute = \"full\"";
@@ -106,7 +113,8 @@ void add_identity(result::Run& run, const spec::Scenario& scenario, const cost::
                   const graph::StepGraph& graph) {
   run.scenario = scenario.name;
   run.series = scenario.series;
-  run.hash = scenario.hash;
+  // Names the result's inputs: the scenario and the contents of the profile.
+  run.hash = content_hash(scenario.hash + cost::profile_json(profile));
   run.calibration = profile.id;
   run.weakest_provenance = name_of(weakest(profile, used_keys(profile, graph)));
   run.version = version();

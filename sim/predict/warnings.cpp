@@ -69,6 +69,23 @@ void warn_of_no_effect(std::vector<result::Warning>& list, const spec::Scenario&
     list.push_back({"no-effect",
                     "training.overlap_gradients changes nothing for scape: its one payload exists "
                     "only after the last backward pass"});
+  if (scenario.strategy.method == spec::Method::dense &&
+      (scenario.strategy.offload.residual || scenario.strategy.offload.replica))
+    list.push_back({"no-effect",
+                    "strategy.offload changes nothing for dense: it has neither a "
+                    "residual nor a replica"});
+}
+
+/// A profile of another part, or a mistyped one: rates above the GPU's data sheet.
+void warn_of_data_sheet(std::vector<result::Warning>& list, const spec::Scenario& scenario,
+                        const cost::Profile& profile) {
+  const BytesPerSecond achieved(profile.number("hbm.bandwidth_Bps"));
+  if (achieved > scenario.cluster.gpu.hbm_bandwidth)
+    list.push_back(
+        {"above-data-sheet",
+         fmt::format("profile {} reaches {} of memory bandwidth, cluster.hbm_bandwidth "
+                     "is {}: is it a profile of this GPU?",
+                     profile.id, text_of(achieved), text_of(scenario.cluster.gpu.hbm_bandwidth))});
 }
 
 void warn_of_assumptions(std::vector<result::Warning>& list, const cost::Profile& profile,
@@ -93,6 +110,7 @@ std::vector<result::Warning> warnings_of(const spec::Scenario& scenario,
   warn_of_transport(list, scenario, profile);
   warn_of_no_effect(list, scenario);
   warn_of_extrapolation(list, scenario, profile);
+  warn_of_data_sheet(list, scenario, profile);
   warn_of_small_collectives(list, profile, graph);
   warn_of_assumptions(list, profile, graph);
   if (!timeline.steady)

@@ -108,6 +108,7 @@ class Dense final : public Communication {
     if (bucket) {
       const double size = gradient_bytes(context_.scenario.training.gradient_dtype);
       const auto most = std::max<std::int64_t>(1, static_cast<std::int64_t>(bucket->si() / size));
+      refuse_too_many("training.bucket", (left + most - 1) / most, "buckets");
       for (; left > most; left -= most) reduce(program, most, ready);
     }
     reduce(program, left, ready);

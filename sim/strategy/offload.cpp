@@ -34,6 +34,7 @@ OpId add_state_copy(Program& program, const Context& context, const std::string&
 OpId add_pipelined(Program& program, const Context& context, PassSpec spec,
                    const std::string& state, Bytes bytes, const Waits& waits) {
   const int chunks = std::max(1, static_cast<int>(std::ceil(bytes / offload_chunk(context))));
+  refuse_too_many("strategy.offload_chunk", chunks, "chunks");
   const Bytes chunk = bytes / chunks;
   spec.traffic /= chunks;
   std::vector<OpId> in;

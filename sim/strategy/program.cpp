@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "sim/base/error.hpp"
+
 namespace scapesim::strategy {
 
 using graph::Operation;
@@ -20,6 +22,14 @@ graph::Load one_flow(CopyResource resource) {
 }
 
 }  // namespace
+
+void refuse_too_many(const std::string& key, std::int64_t pieces, const std::string& name) {
+  if (pieces <= kMostPieces) return;
+  Problems problems;
+  problems.add({}, key, "cuts this model into " + std::to_string(pieces) + " " + name,
+               "take larger ones: at most " + std::to_string(kMostPieces) + " are simulated");
+  problems.raise();
+}
 
 void also_wait(Waits& waits, std::optional<OpId> op, int steps_back) {
   if (op) waits.push_back({*op, steps_back});

@@ -70,6 +70,11 @@ graph::OpId add_copy(Program& program, const Context& context, CopySpec spec, Wa
 /// Resources that copies load, in the order plan::kCopyResources gives them ids.
 enum class CopyResource { host_to_device, device_to_host, host_memory };
 
+/// Pieces of one transfer in a step: beyond this a simulation tells nothing more and takes minutes.
+inline constexpr std::int64_t kMostPieces = 16'384;
+/// Throws InputError about `key` when a step would be cut into more pieces than kMostPieces.
+void refuse_too_many(const std::string& key, std::int64_t pieces, const std::string& name);
+
 /// Appends to a list of waits what may be absent.
 void also_wait(Waits& waits, std::optional<graph::OpId> op, int steps_back = 0);
 

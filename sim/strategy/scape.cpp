@@ -97,7 +97,7 @@ class Scape final : public Communication {
     const OpId upkeep = pass(
         program, "gradient scaling and zeroing", "M31",
         counts_.n * gradient_upkeep_bytes(context_.scenario.training.gradient_dtype), 2, {{last}});
-    const std::size_t offsets = program.operations.size();
+    const std::size_t first_use_of_mask = program.operations.size();
     // [M44] Where each tile's payload begins, from the mask that came during the step: one scan.
     if (counts_.fused && strategy_.mask_delay == 1)
       pass(program, "mask offsets", "M44", scanned(), 2, {{upkeep}});
@@ -108,8 +108,8 @@ class Scape final : public Communication {
     const Waits payload = send_payload(program, gathered);
     if (strategy_.mask_delay == 1 && !queue_mask_first) make_mask(program, gathered);
     update(program, payload);
-    if (counts_.fused && strategy_.mask_delay == 1)
-      also_wait(program.operations[offsets].waits_for, mask_, 1);
+    if (strategy_.mask_delay == 1)
+      also_wait(program.operations[first_use_of_mask].waits_for, mask_, 1);
   }
 
  private:

@@ -84,7 +84,14 @@ TEST_CASE("a prediction carries who made it and from what") {
   const result::Run& run = run_of(prediction);
   CHECK(run.scenario == "a name");
   CHECK(run.series == "a series");
-  CHECK(run.hash == "0123456789abcdef");
+  // The hash names the scenario and the contents of the profile, not only its id.
+  CHECK(run.hash.size() == 16);
+  CHECK(run.hash == run_of(prediction_of(scenario, round_profile())).hash);
+  cost::Profile edited = round_profile();
+  edited.numbers["hbm.bandwidth_Bps"].value *= 1.01;
+  CHECK(run.hash != run_of(prediction_of(scenario, edited)).hash);
+  scenario.hash = "0123456789abcdee";
+  CHECK(run.hash != run_of(prediction_of(scenario, round_profile())).hash);
   CHECK(run.calibration == "round");
   CHECK(run.weakest_provenance == "measured");
   CHECK(run.gpus == 8);

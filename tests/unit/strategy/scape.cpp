@@ -234,6 +234,13 @@ TEST_CASE("an overlapped mask has a communicator of its own and is waited for in
   CHECK_FALSE(waits_for(program, place_of(program, "scatter and adams update"), mask, 0));
 }
 
+TEST_CASE("a delayed mask is used by the next step's local pass, fused or not") {
+  const Program program = program_of(0.01, 8, unfused);
+  const std::size_t mask = place_of(program, "mask all-gather");
+  CHECK(program.operations[mask].stream == Stream::mask_communication);
+  CHECK(waits_for(program, place_of(program, "unfused local passes"), mask, 1));
+}
+
 TEST_CASE("a blocking mask is queued before the payload on the same communicator") {
   const Program program = program_of(0.01, 8, blocking);
   const std::size_t mask = place_of(program, "mask all-gather");
