@@ -77,7 +77,7 @@ class Topology(ProgramTest):
 
     def test_the_picture_holds_every_part_and_every_cable_once(self):
         file = self.path("fabric.dot")
-        self.done("topology", "show", "jupiter-node", "--dot", file)
+        self.done("topology", "show", "jupiter-booster", "--gpus", "4", "--dot", file)
         with open(file, encoding="utf-8") as picture:
             text = picture.read()
         self.assertTrue(text.startswith("graph ") and text.endswith("}\n"))
