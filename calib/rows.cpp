@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calib/rows.hpp"
 
+#include <fmt/format.h>
+
 #include "sim/base/csv.hpp"
 #include "sim/base/file.hpp"
 
@@ -10,6 +12,12 @@ namespace {
 
 Csv read(const std::filesystem::path& file, std::span<const std::string_view> columns) {
   return parse_csv(read_file(file, "measured rows"), file.string(), columns);
+}
+
+bool flag(const Csv& csv, const CsvCell& cell, const std::string& key, Problems& problems) {
+  if (cell.text != "0" && cell.text != "1")
+    problems.add(place_of(csv, cell), key, fmt::format("\"{}\" is neither 0 nor 1", cell.text));
+  return cell.text == "1";
 }
 
 }  // namespace
@@ -51,7 +59,7 @@ std::vector<AttentionRow> attention_rows(const std::filesystem::path& file) {
   return rows;
 }
 
-std::vector<DenseRow> dense_rows(const std::filesystem::path& file) {
+std::vector<VistaRow> vista_rows(const std::filesystem::path& file) {
   constexpr std::string_view kColumns[] = {"model",
                                            "micro_batch",
                                            "strategy",
@@ -65,19 +73,22 @@ std::vector<DenseRow> dense_rows(const std::filesystem::path& file) {
                                            "source"};
   const Csv csv = read(file, kColumns);
   Problems problems;
-  std::vector<DenseRow> rows;
+  std::vector<VistaRow> list;
   for (const CsvRow& row : csv.rows) {
-    const std::string& metric = row.cells[8].text;
-    const bool wanted = metric == "computation_s" || metric == "communication_s";
-    if (row.cells[2].text != "dense" || !wanted) continue;
-    rows.push_back({.model = row.cells[0].text,
-                    .distributed_optimizer = row.cells[3].text == "1",
-                    .gpus = positive_integer(csv, row.cells[7], "gpus", problems),
-                    .metric = metric,
-                    .time = Seconds(positive_number(csv, row.cells[9], "value", problems))});
+    const std::vector<CsvCell>& c = row.cells;
+    list.push_back({.model = c[0].text,
+                    .strategy = c[2].text,
+                    .distributed_optimizer = flag(csv, c[3], "distributed_optimizer", problems),
+                    .residual_offload = flag(csv, c[4], "residual_offload", problems),
+                    .replica_offload = flag(csv, c[5], "replica_offload", problems),
+                    .density = positive_number(csv, c[6], "density", problems),
+                    .micro_batch = positive_integer(csv, c[1], "micro_batch", problems),
+                    .gpus = positive_integer(csv, c[7], "gpus", problems),
+                    .metric = c[8].text,
+                    .value = positive_number(csv, c[9], "value", problems)});
   }
   problems.raise();
-  return rows;
+  return list;
 }
 
 }  // namespace scapesim::calib

@@ -25,19 +25,23 @@ struct AttentionRow {
   FlopsPerSecond rate;
 };
 
-/// A dense training row of TACC Vista.
-struct DenseRow {
+/// One measured metric of a training run on TACC Vista; flags as run.
+struct VistaRow {
   std::string model;  ///< "llama-1.8B"
+  std::string strategy = {};
   bool distributed_optimizer = false;
+  bool residual_offload = false;
+  bool replica_offload = false;
+  double density = 1;
+  int micro_batch = 0;
   int gpus = 0;
-  std::string metric;  ///< "computation_s" or "communication_s"
-  Seconds time;
+  std::string metric = {};  ///< "step_time_s", "computation_s", "communication_s", "memory_B"
+  double value = 0;
 };
 
 /// Throw InputError for a file that cannot be read or understood.
 std::vector<GemmRow> gemm_rows(const std::filesystem::path& file);
 std::vector<AttentionRow> attention_rows(const std::filesystem::path& file);
-/// Only rows of strategy "dense"; rows of other strategies are never returned.
-std::vector<DenseRow> dense_rows(const std::filesystem::path& file);
+std::vector<VistaRow> vista_rows(const std::filesystem::path& file);
 
 }  // namespace scapesim::calib

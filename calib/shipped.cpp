@@ -18,7 +18,7 @@ using cost::Provenance;
 namespace {
 
 /// The shipped Vista scenario of the row's model, dense, at the row's GPU count.
-spec::Scenario scenario_of(const DenseRow& row, const std::filesystem::path& root) {
+spec::Scenario scenario_of(const VistaRow& row, const std::filesystem::path& root) {
   const std::string file =
       row.model == "llama-1.8B" ? "vista-llama-1.8b.toml" : "vista-llama-500m.toml";
   const std::string series = row.distributed_optimizer ? "AdamS + DO" : "AdamS";
@@ -72,19 +72,21 @@ Profile datasheet(const Profile& gpu) {
 }  // namespace
 
 std::vector<TrainingRun> vista_dense_runs(const std::filesystem::path& root) {
+  std::vector<VistaRow> rows = vista_rows(root / "calib" / "data" / "vista_scape.csv");
+  // Nothing about SCAPE may reach a profile.
+  std::erase_if(rows, [](const VistaRow& row) { return row.strategy != "dense"; });
   std::vector<TrainingRun> runs;
-  const std::vector<DenseRow> rows = dense_rows(root / "calib" / "data" / "vista_scape.csv");
-  for (const DenseRow& row : rows) {
+  for (const VistaRow& row : rows) {
     if (row.metric != "computation_s") continue;
-    const auto same_run = [&](const DenseRow& other) {
+    const auto same_run = [&](const VistaRow& other) {
       return other.metric == "communication_s" && other.model == row.model &&
              other.gpus == row.gpus && other.distributed_optimizer == row.distributed_optimizer;
     };
     const auto communication = std::find_if(rows.begin(), rows.end(), same_run);
     if (communication != rows.end())
       runs.push_back({.scenario = scenario_of(row, root),
-                      .computation = row.time,
-                      .communication = communication->time});
+                      .computation = Seconds(row.value),
+                      .communication = Seconds(communication->value)});
   }
   return runs;
 }

@@ -10,12 +10,7 @@ namespace scapesim::plan {
 MemoryNeed memory_need(const spec::Scenario& scenario, const workload::Workload& workload,
                        const cost::Profile& profile) {
   const cost::KernelCosts costs(profile, scenario.cluster.gpu, scenario.training.precision);
-  const strategy::Context context{.scenario = scenario,
-                                  .workload = workload,
-                                  .profile = profile,
-                                  .costs = costs,
-                                  .tensors = workload::tensors_of(workload),
-                                  .ranks = spec::data_parallel_size(scenario)};
+  const strategy::Context context = strategy::context_of(scenario, workload, profile, costs);
   const strategy::StateMemory state = strategy::method_of(scenario.strategy.method).memory(context);
   Bytes kept;
   Bytes transient;

@@ -186,12 +186,7 @@ NetworkTerms network_terms(const cost::Profile* profile, Bytes size) {
 graph::StepGraph step_graph(const spec::Scenario& scenario, const workload::Workload& workload,
                             const cost::Profile& profile, const topology::Fabric& fabric) {
   const cost::KernelCosts costs(profile, scenario.cluster.gpu, scenario.training.precision);
-  const strategy::Context context{.scenario = scenario,
-                                  .workload = workload,
-                                  .profile = profile,
-                                  .costs = costs,
-                                  .tensors = workload::tensors_of(workload),
-                                  .ranks = spec::data_parallel_size(scenario)};
+  const strategy::Context context = strategy::context_of(scenario, workload, profile, costs);
   strategy::Program program = program_of(context);
   graph::StepGraph graph;
   graph.resources = copy_resources(program, scenario.cluster);

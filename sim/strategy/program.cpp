@@ -23,6 +23,16 @@ graph::Load one_flow(CopyResource resource) {
 
 }  // namespace
 
+Context context_of(const spec::Scenario& scenario, const workload::Workload& workload,
+                   const cost::Profile& profile, const cost::KernelCosts& costs) {
+  return {.scenario = scenario,
+          .workload = workload,
+          .profile = profile,
+          .costs = costs,
+          .tensors = workload::tensors_of(workload),
+          .ranks = spec::data_parallel_size(scenario)};
+}
+
 void refuse_too_many(const std::string& key, std::int64_t pieces, const std::string& name) {
   if (pieces <= kMostPieces) return;
   Problems problems;

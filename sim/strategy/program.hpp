@@ -41,6 +41,10 @@ struct Context {
   int ranks = 1;                          ///< data-parallel size, P
 };
 
+/// The context of a scenario; the arguments outlive it.
+Context context_of(const spec::Scenario& scenario, const workload::Workload& workload,
+                   const cost::Profile& profile, const cost::KernelCosts& costs);
+
 using Waits = std::vector<graph::Dependency>;
 
 /// A memory-bound pass on the compute stream [M13].

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "calib/rows.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/csv.hpp"
 #include "sim/base/file.hpp"
@@ -19,57 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A run as the data file describes it.
-struct Measurement {
-  std::string model;
-  std::string strategy = {};
-  bool distributed_optimizer = false;
-  bool residual_offload = false;
-  bool replica_offload = false;
-  double density = 1;
-  int micro_batch = 0;
-  int gpus = 0;
-  std::string metric;
-  double value = 0;
-};
-
-bool flag(const Csv& csv, const CsvCell& cell, const std::string& key, Problems& problems) {
-  if (cell.text != "0" && cell.text != "1")
-    problems.add(place_of(csv, cell), key, fmt::format("\"{}\" is neither 0 nor 1", cell.text));
-  return cell.text == "1";
-}
-
-std::vector<Measurement> load_measurements(const fs::path& file) {
-  constexpr std::string_view kColumns[] = {"model",
-                                           "micro_batch",
-                                           "strategy",
-                                           "distributed_optimizer",
-                                           "residual_offload",
-                                           "replica_offload",
-                                           "density",
-                                           "gpus",
-                                           "metric",
-                                           "value",
-                                           "source"};
-  const Csv csv = parse_csv(read_file(file, "measurements"), file.string(), kColumns);
-  Problems problems;
-  std::vector<Measurement> list;
-  for (const CsvRow& row : csv.rows) {
-    const std::vector<CsvCell>& c = row.cells;
-    list.push_back({.model = c[0].text,
-                    .strategy = c[2].text,
-                    .distributed_optimizer = flag(csv, c[3], "distributed_optimizer", problems),
-                    .residual_offload = flag(csv, c[4], "residual_offload", problems),
-                    .replica_offload = flag(csv, c[5], "replica_offload", problems),
-                    .density = positive_number(csv, c[6], "density", problems),
-                    .micro_batch = positive_integer(csv, c[1], "micro_batch", problems),
-                    .gpus = positive_integer(csv, c[7], "gpus", problems),
-                    .metric = c[8].text,
-                    .value = positive_number(csv, c[9], "value", problems)});
-  }
-  problems.raise();
-  return list;
-}
+using Measurement = calib::VistaRow;
 
 std::string series_of(const Measurement& m) {
   std::string series = m.strategy;
@@ -266,7 +217,7 @@ Validation validate_vista(const fs::path& data) {
   Predictions predictions(data);
   Validation validation;
   validation.suite = "vista";
-  for (const Measurement& m : load_measurements(data / "calib" / "data" / "vista_scape.csv"))
+  for (const Measurement& m : calib::vista_rows(data / "calib" / "data" / "vista_scape.csv"))
     validation.rows.push_back({.model = m.model,
                                .series = series_of(m),
                                .gpus = m.gpus,

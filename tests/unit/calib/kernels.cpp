@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "calib/hopper.hpp"
+#include "calib/shipped.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/file.hpp"
 #include "tests/support/profile.hpp"
@@ -146,19 +147,25 @@ TEST_CASE("a row that cannot be understood is refused with its place") {
   CHECK_THROWS_AS(calib::gemm_rows("no-such-file.csv"), InputError);
 }
 
-TEST_CASE("only dense rows of computation and communication are read from training runs") {
+TEST_CASE("rows of training runs keep the flags as run; a broken one is refused") {
   const std::string header =
       "model,micro_batch,strategy,distributed_optimizer,residual_offload,replica_offload,density,"
       "gpus,metric,value,source\n";
-  const Scratch rows(header + "llama-1.8B,8,dense,0,0,0,1,4,computation_s,11,x\n" +
-                     "llama-1.8B,8,scape,0,0,0,0.1,4,computation_s,not a number,x\n" +
-                     "llama-1.8B,8,dense,1,0,0,1,8,communication_s,3,x\n" +
-                     "llama-1.8B,8,dense,0,0,0,1,4,step_time_s,14,x\n");
-  const auto dense = calib::dense_rows(rows.path());
-  REQUIRE(dense.size() == 2);
-  CHECK(dense[0].gpus == 4);
-  CHECK_FALSE(dense[0].distributed_optimizer);
-  CHECK(dense[0].time == Seconds(11));
-  CHECK(dense[1].distributed_optimizer);
-  CHECK(dense[1].metric == "communication_s");
+  const Scratch rows(header + "llama-1.8B,8,dense,1,0,0,1,4,computation_s,11,x\n" +
+                     "llama-1.8B,8,scape,0,1,0,0.1,8,step_time_s,14,x\n");
+  const auto read = calib::vista_rows(rows.path());
+  REQUIRE(read.size() == 2);
+  CHECK(read[0].distributed_optimizer);
+  CHECK(read[0].value == 11);
+  CHECK(read[1].strategy == "scape");
+  CHECK(read[1].residual_offload);
+  CHECK(read[1].density == 0.1);
+  CHECK(read[1].gpus == 8);
+  const Scratch broken(header + "llama-1.8B,8,scape,2,0,0,0.1,4,computation_s,not a number,x\n");
+  CHECK_THROWS_AS(calib::vista_rows(broken.path()), InputError);
+}
+
+TEST_CASE("only dense runs reach the fits") {
+  for (const calib::TrainingRun& run : calib::vista_dense_runs(data_folder()))
+    CHECK(run.scenario.strategy.method == spec::Method::dense);
 }
