@@ -42,7 +42,8 @@ Input parse_input(const std::string& text) {
 }
 
 spec::Scenario scenario_of(const Options& options) {
-  std::vector<spec::Scenario> list = scenario::load_scenarios(options.scenario);
+  std::vector<spec::Scenario> list =
+      scenario::load_scenarios(options.scenario, {}, scenario::GpuCount::told_later);
   if (!options.series.empty())
     std::erase_if(list, [&](const spec::Scenario& s) { return s.series != options.series; });
   if (list.size() != 1)

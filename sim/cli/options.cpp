@@ -42,10 +42,10 @@ void add_scenario(CLI::App& app, ScenarioOptions& options) {
       ->type_name("on|off");
 }
 
-std::vector<study::Series> load_series(const ScenarioOptions& options) {
+std::vector<study::Series> load_series(const ScenarioOptions& options, scenario::GpuCount gpus) {
   if (options.interval != "on" && options.interval != "off")
     refuse("--interval", fmt::format("\"{}\" is neither on nor off", options.interval), "");
-  std::vector<spec::Scenario> scenarios = scenario::load_scenarios(options.file, options.set);
+  std::vector<spec::Scenario> scenarios = scenario::load_scenarios(options.file, options.set, gpus);
   if (!options.series.empty()) {
     std::vector<std::string> names;
     for (const spec::Scenario& s : scenarios) names.push_back(s.series);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/predict/predict.hpp"
+#include "sim/scenario/load.hpp"
 #include "sim/study/scale.hpp"
 
 namespace scapesim::cli {
@@ -32,7 +33,8 @@ struct ScenarioOptions {
 void add_scenario(CLI::App& app, ScenarioOptions& options);
 
 /// The scenario's series (all, or the one of --series) with their profiles. Throws InputError.
-std::vector<study::Series> load_series(const ScenarioOptions& options);
+std::vector<study::Series> load_series(const ScenarioOptions& options,
+                                       scenario::GpuCount gpus = scenario::GpuCount::of_file);
 
 PredictOptions predict_options(const ScenarioOptions& options, engine::Driver driver);
 

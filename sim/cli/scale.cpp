@@ -32,7 +32,9 @@ int draw(const std::string& result, const std::string& file) {
 Output scale(const Options& options) {
   if (!options.plot.empty()) reports::check_plot_name(options.plot);
   const std::vector<int> gpus = parse_counts(options.gpus, "--gpus");
-  const std::vector<study::Series> list = load_series(options.scenario);
+  const std::vector<study::Series> list =
+      load_series(options.scenario,
+                  options.weak ? scenario::GpuCount::of_file : scenario::GpuCount::told_later);
   std::vector<study::Measured> measured;
   if (!options.against.empty()) measured = study::load_measured(options.against);
   const study::Scale result =
@@ -64,7 +66,8 @@ Action declare_scale(CLI::App& app) {
       ->type_name("N,N,...")
       ->required();
   app.add_flag("--weak", options->weak,
-               "Weak scaling: the global batch grows with the GPUs (default: strong, it stays)");
+               "Weak scaling: the global batch grows with the GPUs, in proportion to the file's "
+               "cluster.gpus and global_batch (default: strong, it stays)");
   app.add_option("--against", options->against,
                  "Measured points beside the predicted: CSV with columns series,gpus,metric,value; "
                  "metrics step_time_s, computation_s, communication_s, tokens_per_s, mfu, memory_B")

@@ -66,13 +66,14 @@ Chosen overridden(const Chosen& below, std::span<const Setting> overrides, bool 
 
 }  // namespace
 
-std::vector<spec::Scenario> load_scenarios(const fs::path& file, std::span<const std::string> set) {
+std::vector<spec::Scenario> load_scenarios(const fs::path& file, std::span<const std::string> set,
+                                           GpuCount gpus) {
   Problems problems;
   Document document = read_document(file, "scenario", problems);
   drop_unknown_sections(document, problems);
   const std::vector<Setting> overrides = parse_sets(set, problems);
   PresetFiles presets(file.parent_path());
-  const Context context{file.string(), document.sections, presets, problems};
+  const Context context{file.string(), document.sections, presets, problems, gpus};
   const bool several_series = document.variants.size() > 1;
   if (document.variants.empty()) document.variants.emplace_back();
   std::vector<spec::Scenario> scenarios;

@@ -24,6 +24,9 @@ struct KeyRecord {
 };
 std::vector<KeyRecord> key_records();
 
+/// Whether the scenario runs on its own cluster.gpus or on counts that are told later.
+enum class GpuCount { of_file, told_later };
+
 /// A scenario file read, overridden and checked: one Scenario per variant (one without variants).
 /// `set` holds "section.key=TOML value" (bare words are accepted as text); later ones win.
 /// A preset lies below the keys of the layer that names it (file, variant, --set) and of those
@@ -32,8 +35,10 @@ std::vector<KeyRecord> key_records();
 /// Among several series a --set of strategy.density leaves the dense ones alone. Throws InputError
 /// with every problem, each with file:line:column and key; those of --set at its ordinal and
 /// column.
+/// With GpuCount::told_later the rules that depend on cluster.gpus are left to with_gpus.
 std::vector<spec::Scenario> load_scenarios(const std::filesystem::path& file,
-                                           std::span<const std::string> set = {});
+                                           std::span<const std::string> set = {},
+                                           GpuCount gpus = GpuCount::of_file);
 
 /// A cluster preset by name (topologies/<name>.toml) or file, for `collective` and `topology`.
 spec::Cluster load_cluster(const std::string& preset_or_path,

@@ -13,6 +13,8 @@
 namespace scapesim::scenario {
 namespace {
 
+constexpr std::int64_t kMostGpus = 1'000'000'000;  // keeps a probed count in 32 bits
+
 Fault unknown_key(const Setting& setting) {
   const std::vector<std::string_view> sections = section_names();
   if (!setting.section.empty() && std::ranges::find(sections, setting.section) == sections.end())
@@ -162,6 +164,24 @@ void add_violations(const std::vector<spec::Violation>& violations, Chosen& chos
   }
 }
 
+// Rules that break; of those told later only what breaks alike on one GPU and on all there are.
+std::vector<spec::Violation> violations_of(const spec::Scenario& scenario, GpuCount gpus) {
+  std::vector<spec::Violation> list = spec::violations(scenario);
+  if (gpus == GpuCount::of_file) return list;
+  const spec::Cluster& cluster = scenario.cluster;
+  for (const std::int64_t count :
+       {std::int64_t{1}, std::int64_t{cluster.nodes} * cluster.gpus_per_node}) {
+    spec::Scenario other = scenario;
+    other.cluster.gpus = static_cast<int>(std::min<std::int64_t>(count, kMostGpus));
+    const std::vector<spec::Violation> there = spec::violations(other);
+    std::erase_if(list, [&](const spec::Violation& one) {
+      return std::ranges::none_of(
+          there, [&](const spec::Violation& v) { return v.key == one.key && v.what == one.what; });
+    });
+  }
+  return list;
+}
+
 }  // namespace
 
 const Setting*& at(Chosen& chosen, std::string_view section, std::string_view name) {
@@ -209,7 +229,7 @@ spec::Scenario resolve(Chosen chosen, const Context& context) {
   spec::Scenario scenario;
   if (store(chosen, present, scenario, context) && present.model && present.cluster &&
       derive(chosen, scenario, context))
-    add_violations(spec::violations(scenario), chosen, context);
+    add_violations(violations_of(scenario, context.gpus), chosen, context);
   if (scenario.name.empty()) scenario.name = stem(context.file);
   scenario.model.name = preset_name(chosen, "model");
   scenario.cluster.name = preset_name(chosen, "cluster");

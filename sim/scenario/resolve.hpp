@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/scenario/load.hpp"
 #include "sim/scenario/preset.hpp"
 #include "sim/scenario/toml_text.hpp"
 #include "sim/spec/spec.hpp"
@@ -24,6 +25,7 @@ struct Context {
   std::vector<Section> sections;
   PresetFiles& presets;
   Problems& problems;
+  GpuCount gpus = GpuCount::of_file;
 };
 
 /// Tells a fault at a place of the setting, with the text of a --set.

@@ -56,6 +56,14 @@ class Scale(ProgramTest):
         for bad in ("4,,8", "4,x", "0", "-4", "1e3", ""):
             self.refused("scale", SCENARIO, "--gpus", bad)
 
+    def test_strong_scaling_asks_nothing_of_the_files_own_count(self):
+        batch = ("--series", "AdamS", "--set", "training.global_batch=1000")
+        points = self.document("scale", SCENARIO, "--gpus", "5,25,125", *batch)["points"]
+        self.assertEqual([point["gpus"] for point in points], [5, 25, 125])
+        self.assertIn("--gpus: 64 GPUs: ", self.refused("scale", SCENARIO, "--gpus", "5,64", *batch))
+        self.refused("scale", SCENARIO, "--gpus", "5", "--weak", *batch)
+        self.refused("run", SCENARIO, *batch)
+
     def test_an_infeasible_point_appears_with_its_reason_and_only_all_of_them_end_with_3(self):
         changes = ("--set", "model.preset=llama-7b", "--set", "strategy.sharding=zero1", "--set",
                    "training.micro_batch=1", "--set", "training.sequence=2048", "--series", "AdamS + DO")

@@ -275,6 +275,25 @@ TEST_CASE("a GPU count that breaks a rule is refused at --gpus") {
   CHECK(with_gpus(uneven, 5, true).training.global_batch == 40);
 }
 
+TEST_CASE("counts told later: what depends on the count is left to them, the rest is not") {
+  const Scratch scratch;
+  const auto file = scratch.file("s.toml", kSound);
+  // 1000 is 125 micro-batches of 8: not on the file's 64 GPUs, but on 5, 25 and 125.
+  const Set batch = {"training.global_batch=1000"};
+  CHECK(problems_of([&] { load_scenarios(file, batch); }).size() == 1);
+  const spec::Scenario base = load_scenarios(file, batch, GpuCount::told_later).front();
+  CHECK(with_gpus(base, 25, false).cluster.gpus == 25);
+  const std::vector<Problem> refused = problems_of([&] { with_gpus(base, 64, false); });
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].key == "--gpus");
+  CHECK(refused[0].what.starts_with("64 GPUs: training.global_batch: "));
+  const Set more = {"training.global_batch=1000", "cluster.gpus=601", "training.optimizer=sgd"};
+  const std::vector<Problem> rest =
+      problems_of([&] { load_scenarios(file, more, GpuCount::told_later); });
+  REQUIRE(rest.size() == 1);
+  CHECK(rest[0].key == "training.optimizer");
+}
+
 TEST_CASE("a cluster alone: preset, overrides, the whole machine unless said otherwise") {
   const spec::Cluster flat = load_cluster("flat-50GBps");
   CHECK(flat.nodes == 65536);
