@@ -6,7 +6,7 @@
 
 namespace scapesim::topology {
 
-/// [M28] Of a tree of two levels: exact.
+/// [M28] Of a tree: exact with two levels; with three the smallest cut by whole pods and racks.
 BytesPerSecond tree_bisection(const Fabric::Parts& parts, int nodes);
 
 /// [M65] Of routers: the smallest of the cuts that Routing::orders() names, so never below the true

@@ -23,7 +23,15 @@ namespace scapesim::topology {
 using LinkId = Id<struct LinkTag>;
 using GpuId = Id<struct GpuTag>;
 
-enum class VertexKind : std::uint8_t { gpu, nic, node_switch, leaf_switch, spine_switch, router };
+enum class VertexKind : std::uint8_t {
+  gpu,
+  nic,
+  node_switch,
+  leaf_switch,
+  spine_switch,
+  core_switch,
+  router
+};
 
 struct Vertex {
   VertexKind kind = VertexKind::gpu;
@@ -31,9 +39,9 @@ struct Vertex {
 };
 
 /// lane: GPU to its NIC (PCIe or on package), unlimited here; node: GPU to node switch (NVLink);
-/// nic: NIC to leaf or router; trunk: all up-links of a leaf; local and global: inside a group of a
-/// dragonfly and between two; cable: neighbours of a torus.
-enum class LinkKind : std::uint8_t { lane, node, nic, trunk, local, global, cable };
+/// nic: NIC to leaf or router; trunk: all up-links of a leaf; pod: all up-links of a pod; local and
+/// global: inside a group of a dragonfly and between two; cable: neighbours of a torus.
+enum class LinkKind : std::uint8_t { lane, node, nic, trunk, pod, local, global, cable };
 
 /// A directed link. A duplex cable is two: up has the even id 2k, down has 2k + 1.
 struct Link {

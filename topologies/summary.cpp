@@ -21,6 +21,8 @@ std::string_view name_of(VertexKind kind) {
       return "leaf switch";
     case VertexKind::spine_switch:
       return "spine switch";
+    case VertexKind::core_switch:
+      return "core switch";
     case VertexKind::router:
       return "router";
   }
@@ -37,6 +39,8 @@ std::string_view name_of(LinkKind kind) {
       return "NIC";
     case LinkKind::trunk:
       return "rack trunk";
+    case LinkKind::pod:
+      return "pod trunk";
     case LinkKind::local:
       return "local link";
     case LinkKind::global:

@@ -97,6 +97,8 @@ struct Fabric {
   FabricKind kind = FabricKind::switch_;
   int nodes_per_rack = 0;           ///< fat_tree: nodes under one leaf switch
   double taper = 1.0;               ///< fat_tree: leaf down-links over up-links, 1 is non-blocking
+  int racks_per_pod = 0;            ///< fat_tree: racks under one spine, 0: two levels without pods
+  double pod_taper = 1.0;           ///< fat_tree: a pod's down-links over its up-links
   int groups = 0;                   ///< dragonfly
   int routers_per_group = 1;        ///< dragonfly: 1 makes a group one non-blocking switch
   int nodes_per_router = 0;         ///< dragonfly

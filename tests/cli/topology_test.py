@@ -51,6 +51,13 @@ class Topology(ProgramTest):
                 self.assertGreater(shown["nodes"], 0)
                 self.assertIn("bisection", self.done("topology", "show", row["name"]))
 
+    def test_pods_are_a_third_level(self):
+        pods = self.show("vista", "--gpus", "512", "--set", "cluster.racks_per_pod=4", "--set", "cluster.pod_taper=2")
+        self.assertEqual(pods["switches"], {"leaf switch": 16, "spine switch": 4, "core switch": 1})
+        self.assertEqual([(row["level"], row["taper"]) for row in pods["oversubscription"]], [("rack", 1.0), ("pod", 2.0)])
+        self.assertEqual(pods["bisection_Bps"], 128 * 50e9)
+        self.assertEqual(pods["diameter_hops"], 6)
+
     def test_a_dragonfly_has_routers_and_global_links(self):
         jupiter = self.show("jupiter-booster", "--path", "0,1000")
         self.assertEqual(jupiter["switches"], {"node switch": 6000, "router": 25})

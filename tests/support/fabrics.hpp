@@ -34,6 +34,13 @@ inline spec::Cluster fat_tree_cluster(int nodes, int per_rack, double taper) {
   return cluster;
 }
 
+inline spec::Cluster pod_tree_cluster(int nodes, int per_rack, int racks, double pod_taper) {
+  spec::Cluster cluster = fat_tree_cluster(nodes, per_rack, 1);
+  cluster.fabric.racks_per_pod = racks;
+  cluster.fabric.pod_taper = pod_taper;
+  return cluster;
+}
+
 inline spec::Cluster dragonfly_cluster(int groups, int routers, int per_router, double global) {
   const int nodes = groups * routers * per_router;
   spec::Cluster cluster = bare_cluster(spec::FabricKind::dragonfly, nodes);
@@ -67,6 +74,7 @@ inline std::vector<NamedCluster> small_clusters() {
        with_gpus_per_node(bare_cluster(spec::FabricKind::switch_, 3), 4, 2), 3},
       {"fat tree", fat_tree_cluster(12, 4, 1), 12},
       {"tapered fat tree", fat_tree_cluster(11, 4, 4), 11},
+      {"pods", pod_tree_cluster(16, 2, 3, 2), 16},
       {"dragonfly of large switches", dragonfly_cluster(5, 1, 4, 40e9), 20},
       {"dragonfly", dragonfly_cluster(9, 4, 1, 20e9), 36},
       {"part of a dragonfly", dragonfly_cluster(9, 4, 2, 10e9), 21},

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "sim/base/random.hpp"
 #include "tests/support/fabrics.hpp"
 #include "tests/support/max_flow.hpp"
 #include "topologies/summary.hpp"
@@ -120,5 +121,24 @@ TEST_CASE("[M28, M65] no bisection is below the smallest maximal flow between tw
     const Fabric fabric = build_fabric(row.cluster, row.nodes);
     CHECK(fabric.bisection() / unit >=
           static_cast<double>(smallest_flow(fabric, unit)) * (1 - 1e-12));
+  }
+}
+
+TEST_CASE("[M28] bisection of random trees of three levels is the smallest maximal flow") {
+  Random random(5);
+  const auto between = [&](int low, int high) {
+    return low + static_cast<int>(random.below(static_cast<std::uint64_t>(high - low + 1)));
+  };
+  for (int i = 0; i < 200; ++i) {
+    spec::Cluster cluster =
+        pod_tree_cluster(between(2, 12), between(1, 3), between(1, 4), between(1, 4));
+    cluster.fabric.taper = between(1, 3);
+    const Fabric fabric = build_fabric(cluster, cluster.nodes);
+    const BytesPerSecond unit =
+        BytesPerSecond(50e9) / (cluster.fabric.taper * cluster.fabric.pod_taper);
+    CAPTURE(cluster.nodes, cluster.fabric.nodes_per_rack, cluster.fabric.racks_per_pod,
+            cluster.fabric.taper, cluster.fabric.pod_taper);
+    CHECK(fabric.bisection() / unit ==
+          Approx(static_cast<double>(smallest_flow(fabric, unit))).epsilon(1e-12));
   }
 }

@@ -31,6 +31,13 @@ spec::Cluster tree_of(int nodes_per_rack, double taper) {
   return cluster;
 }
 
+spec::Cluster pods_of(int nodes_per_rack, int racks_per_pod, double taper, double pod_taper) {
+  spec::Cluster cluster = tree_of(nodes_per_rack, taper);
+  cluster.fabric.racks_per_pod = racks_per_pod;
+  cluster.fabric.pod_taper = pod_taper;
+  return cluster;
+}
+
 std::vector<LinkKind> kinds(const Fabric& fabric, GpuId from, GpuId to) {
   std::vector<LinkKind> list;
   for (const LinkId id : fabric.path(from, to)) list.push_back(fabric.link(id).kind);
@@ -116,9 +123,40 @@ TEST_CASE("[M28] bisection is the smallest maximal flow over all halves of the n
           Approx(static_cast<double>(smallest_flow(fabric, 50_GBps))).epsilon(1e-12));
 }
 
-TEST_CASE("[M66] diameter: a switch is crossed in two hops, a tree of more than a rack in four") {
+TEST_CASE("racks of one pod meet at its spine, pods at the core") {
+  const Fabric fabric = build_fabric(pods_of(2, 2, 2, 2), 12);
+  using enum LinkKind;
+  CHECK(kinds(fabric, {0}, {2}) == std::vector{lane, nic, trunk, trunk, nic, lane});
+  CHECK(kinds(fabric, {0}, {4}) == std::vector{lane, nic, trunk, pod, pod, trunk, nic, lane});
+  CHECK(fabric.link(fabric.path({0}, {4})[3]).capacity == 50_GBps);  // 4 nodes, 2:1 twice
+  CHECK(fabric.levels()[1].taper() == 4);
+}
+
+TEST_CASE("[M28] bisection of three levels is the smallest maximal flow over all halves") {
+  // Nodes, per rack, racks per pod, tapers.
+  const auto [nodes, per_rack, per_pod, taper, pod_taper] =
+      GENERATE(table<int, int, int, double, double>({{8, 2, 2, 1, 1},
+                                                     {8, 2, 2, 1, 4},
+                                                     {8, 2, 2, 2, 2},
+                                                     {12, 2, 2, 1, 2},
+                                                     {12, 2, 3, 2, 1},
+                                                     {11, 2, 2, 2, 2},
+                                                     {11, 1, 4, 1, 4},
+                                                     {10, 3, 2, 3, 2},
+                                                     {9, 2, 2, 1, 4},
+                                                     {7, 1, 3, 1, 3},
+                                                     {3, 2, 2, 2, 2}}));
+  const Fabric fabric = build_fabric(pods_of(per_rack, per_pod, taper, pod_taper), nodes);
+  CAPTURE(nodes, per_rack, per_pod, taper, pod_taper);
+  CHECK(fabric.bisection() / 12.5_GBps ==
+        Approx(static_cast<double>(smallest_flow(fabric, 12.5_GBps))).epsilon(1e-12));
+}
+
+TEST_CASE("[M66] diameter: a switch is crossed in two hops, a tree in four, pods in six") {
   REQUIRE(build_fabric(cluster_of(4, 4), 1).diameter() == 0);
   REQUIRE(build_fabric(cluster_of(4, 4), 2).diameter() == 2);
   REQUIRE(build_fabric(tree_of(4, 1), 4).diameter() == 2);
   REQUIRE(build_fabric(tree_of(4, 1), 5).diameter() == 4);
+  REQUIRE(build_fabric(pods_of(2, 2, 1, 1), 4).diameter() == 4);
+  REQUIRE(build_fabric(pods_of(2, 2, 1, 1), 5).diameter() == 6);
 }
