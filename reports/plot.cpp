@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <spawn.h>
+#include <sstream>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,16 +20,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Exit code of a program; its standard output goes to our standard error, all of it to nowhere
-/// when `quiet`. 127 when it cannot be started.
-int call(const std::vector<std::string>& words, bool quiet) {
+/// Exit code of a program whose output goes into a file. 127 when it cannot be started or crashes.
+int call(const std::vector<std::string>& words, const fs::path& log) {
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  if (quiet) posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_APPEND, 0);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   pid_t child = 0;
   const int failure = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -45,7 +45,7 @@ std::vector<std::string> candidates() {
 
 std::optional<std::string> python_with_matplotlib() {
   for (const std::string& python : candidates())
-    if (call({python, "-c", "import matplotlib"}, /*quiet=*/true) == 0) return python;
+    if (call({python, "-c", "import matplotlib"}, "/dev/null") == 0) return python;
   return std::nullopt;
 }
 
@@ -73,19 +73,27 @@ class TemporaryFile {
   fs::path path_;
 };
 
+/// The lines that say something.
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);)
+    if (!line.empty()) lines.push_back(line);
+  return lines;
+}
+
 }  // namespace
 
-void check_plot_name(const fs::path& figure) {
+std::vector<fs::path> plot_names(const fs::path& figure) {
   const std::string kind = figure.extension().string();
   if (kind != ".png" && kind != ".pdf" && kind != ".svg")
     throw InputError(Problem{{},
                              "--plot",
                              fmt::format("cannot draw \"{}\"", figure.string()),
                              "the name ends with .png, .pdf or .svg"});
-  const fs::path folder = figure.has_parent_path() ? figure.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder))
-    throw InputError(
-        Problem{{}, "--plot", fmt::format("there is no folder {}", folder.string()), ""});
+  fs::path breakdown = figure;
+  breakdown.replace_filename(figure.stem().string() + "-breakdown" + kind);
+  return {figure, breakdown};
 }
 
 PlotOutcome draw_scale(const std::string& result_json, const fs::path& figure) {
@@ -95,12 +103,17 @@ PlotOutcome draw_scale(const std::string& result_json, const fs::path& figure) {
             {fmt::format("warning: no figure drawn: none of {} has matplotlib (Debian: apt-get "
                          "install python3-matplotlib, or set SCAPESIM_PYTHON)",
                          fmt::join(candidates(), ", "))}};
-  const TemporaryFile result(result_json);
+  const TemporaryFile result(result_json), log("");
   const std::string script = (data_folder() / "reports" / "plot.py").string();
-  const int code =
-      call({*python, script, result.path().string(), "-o", figure.string()}, /*quiet=*/false);
-  if (code == 0) return {true, {}};
-  return {false, {fmt::format("warning: no figure drawn: {} ended with code {}", script, code)}};
+  const int code = call({*python, "-W", "ignore", script, result.path().string(),
+                         fmt::format("--output={}", figure.string())},
+                        log.path());
+  const std::vector<std::string> said = lines_of(read_file(log.path(), "messages of the plot"));
+  if (code == 0) return {true, said};
+  return {false,
+          {fmt::format(
+              "warning: no figure drawn: {}",
+              said.empty() ? fmt::format("{} ended with code {}", *python, code) : said.back())}};
 }
 
 }  // namespace scapesim::reports

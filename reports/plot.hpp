@@ -16,7 +16,8 @@ struct PlotOutcome {
 /// `result_json` is a scapesim.scale/1 document; it passes through a temporary file.
 PlotOutcome draw_scale(const std::string& result_json, const std::filesystem::path& figure);
 
-/// Throws InputError when no figure can be written under that name.
-void check_plot_name(const std::filesystem::path& figure);
+/// The files that are drawn: the figure and NAME-breakdown beside it. Throws InputError when the
+/// name has no ending that can be drawn.
+std::vector<std::filesystem::path> plot_names(const std::filesystem::path& figure);
 
 }  // namespace scapesim::reports

@@ -8,12 +8,15 @@ and hatches keep the figures readable in grey. The same input gives the same byt
 
 import argparse
 import json
+import logging
 import os
 import pathlib
 import sys
+import warnings
 
 import matplotlib
 
+logging.getLogger("matplotlib").setLevel(logging.ERROR)
 matplotlib.use("Agg")
 matplotlib.rcParams.update({
     "svg.hashsalt": "scapesim", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "axes.axisbelow": True,
@@ -31,6 +34,11 @@ PARTS = [  # key of breakdown_s, label, colour, hatch
     ("compute", "compute", "#0072B2", ""), ("optimizer", "optimizer", "#56B4E9", "///"),
     ("exposed_communication", "exposed communication", "#D55E00", "..."), ("copy", "copy", "#E69F00", "xxx"),
     ("host", "host", "#999999", "\\\\\\"), ("bubble", "bubble", "#F0E442", "ooo")]
+
+
+def plain(name):
+    """A name as text that is drawn as it is: a dollar begins no formula."""
+    return name.replace("$", r"\$")
 
 
 class BadResult(Exception):
@@ -131,7 +139,7 @@ def draw_scaling(document, series):
             for gpus, efficiency in efficiencies(measured, weak, base):
                 shares.plot(gpus, 100 * efficiency, **hollow)
         in_legend = {key: value for key, value in hollow.items() if key.startswith("marker")} if measured else {}
-        handles.append(Line2D([], [], label=name, **{**style, **in_legend}))
+        handles.append(Line2D([], [], **{**style, **in_legend}))
     counts = sorted({run["gpus"] for runs in series.values() for run in runs})
     for axes in (times, shares):
         gpu_axis(axes, counts)
@@ -141,11 +149,13 @@ def draw_scaling(document, series):
     key = "lines: predicted"
     key += ", band: 90 % interval" if interval_any else ""
     key += ", hollow markers: measured" if measured_any else ""
-    figure.suptitle(f"{document['points'][0]['scenario']['name']}  ({key})", fontsize=10)
+    figure.suptitle(f"{plain(document['points'][0]['scenario']['name'])}  ({key})", fontsize=10)
     columns = min(4, len(handles))
     rows = -(-len(handles) // columns)
-    figure.legend(handles=handles, loc="lower center", ncol=columns, frameon=False, handlelength=3.5,
-                  bbox_to_anchor=(0.5, 0.045))
+    legend = figure.legend(handles, [str(i) for i in range(len(handles))], loc="lower center", ncol=columns,
+                           frameon=False, handlelength=3.5, bbox_to_anchor=(0.5, 0.045))
+    for text, name in zip(legend.get_texts(), series):  # a legend leaves out labels that begin with _
+        text.set_text(plain(name))
     return figure, 0.07 + 0.055 * rows
 
 
@@ -173,14 +183,14 @@ def draw_breakdown(document, series):
         axes.set_xticks(range(len(runs)), [str(run["gpus"]) for run in runs])
         axes.set_ylim(0, 112)
         axes.set_yticks(range(0, 101, 20))
-        axes.set_title(name, fontsize=9)
+        axes.set_title(plain(name), fontsize=9)
         axes.grid(axis="x", visible=False)
         axes.set_xlabel("GPUs")
     for row in grid:
         row[0].set_ylabel("share of the step (%)")
     handles = [Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=label)
                for key, label, colour, hatch in PARTS if key in used]
-    figure.suptitle(f"{document['points'][0]['scenario']['name']}: where the step goes (above: its time)", fontsize=10)
+    figure.suptitle(f"{plain(document['points'][0]['scenario']['name'])}: where the step goes (above: its time)", fontsize=10)
     figure.legend(handles=handles, loc="lower center", ncol=min(3, len(handles)), frameon=False,
                   bbox_to_anchor=(0.5, 0.18 / figure.get_figheight()))
     legend_rows = -(-len(handles) // 3)
@@ -189,7 +199,7 @@ def draw_breakdown(document, series):
 
 def save(figure, bottom, document, path):
     """Writes the whole figure or leaves what was there."""
-    figure.text(0.995, 0.012, provenance(document), ha="right", va="bottom", fontsize=6.5, color="#444444")
+    figure.text(0.995, 0.012, plain(provenance(document)), ha="right", va="bottom", fontsize=6.5, color="#444444")
     figure.tight_layout(rect=(0, bottom, 1, 1))
     kind = path.suffix[1:].lower()
     metadata = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
@@ -210,14 +220,22 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if options.output.suffix.lower() not in (".png", ".pdf", ".svg"):
         parser.error("the output ends with .png, .pdf or .svg")
+    second = options.output.with_name(options.output.stem + "-breakdown" + options.output.suffix)
     try:
-        document, series = load(options.result)
-        save(*draw_scaling(document, series), document, options.output)
-        second = options.output.with_name(options.output.stem + "-breakdown" + options.output.suffix)
-        save(*draw_breakdown(document, series), document, second)
-    except (BadResult, OSError) as error:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            document, series = load(options.result)
+            save(*draw_scaling(document, series), document, options.output)
+            save(*draw_breakdown(document, series), document, second)
+    except BadResult as error:
         print(f"plot: {error}", file=sys.stderr)
         return 2
+    except Exception as error:  # whatever a library does, it is one line
+        reason = " ".join(str(error).split())
+        print(f"plot: {type(error).__name__}: {reason}", file=sys.stderr)
+        return 1
+    if any("missing from" in str(one.message) for one in told):
+        print("warning: the font of the figure lacks characters of some names")
     print(f"drawn: {options.output}, {second}")
     return 0
 

@@ -41,6 +41,13 @@ Input parse_input(const std::string& text) {
   return {text.substr(0, at), parse_counts(text.substr(at + 1), "INPUT").front()};
 }
 
+/// Files that the output must not replace; --base may be renewed in place.
+std::vector<std::string> inputs_of(const Options& options) {
+  std::vector<std::string> files = {options.scenario};
+  for (const std::string& text : options.inputs) files.push_back(parse_input(text).file);
+  return files;
+}
+
 spec::Scenario scenario_of(const Options& options) {
   std::vector<spec::Scenario> list =
       scenario::load_scenarios(options.scenario, {}, scenario::GpuCount::told_later);
@@ -111,6 +118,7 @@ Output calibrate(const Options& options) {
   if (options.inputs.empty()) refuse("INPUT", "nothing to calibrate from", "name logs, or --show");
   if (!options.output.ends_with(".json"))
     refuse("-o", "the profile to write must end in .json", "for example -o mycluster.json");
+  check_output("-o", options.output, inputs_of(options));
   const calib::CalibrationInput input = read_input(options);
   const calib::Calibration result = calib::calibrate(input);
   const std::string json = cost::profile_json(result.profile);
@@ -125,7 +133,7 @@ Action declare_calibrate(CLI::App& app) {
   app.add_option("INPUT", options->inputs,
                  "Logs and bench files; the format is detected. A training log that does not print "
                  "its number of GPUs is written FILE@64");
-  app.add_option("-o,--output", options->output, "Profile to write (.json)");
+  add_file(app, "-o,--output", options->output, "Profile to write (.json)");
   app.add_option(
       "--base", options->base,
       "Profile whose numbers stay where the input says nothing (default gh200-datasheet)");

@@ -10,6 +10,8 @@
 
 namespace scapesim::cli {
 
+namespace fs = std::filesystem;
+
 void refuse(const std::string& option, const std::string& what, const std::string& hint) {
   throw InputError(Problem{{}, option, what, hint});
 }
@@ -66,6 +68,29 @@ PredictOptions predict_options(const ScenarioOptions& options, engine::Driver dr
   PredictOptions predict{.driver = driver};
   if (options.interval == "off") predict.interval_draws = 0;
   return predict;
+}
+
+CLI::Option* add_file(CLI::App& app, const std::string& option, std::string& file,
+                      const std::string& help) {
+  const auto problem = [](const std::string& name) {
+    return std::string(name.empty() ? "the name of the file is empty" : "");
+  };
+  return app.add_option(option, file, help)->check(problem);
+}
+
+void check_output(const std::string& option, const fs::path& file,
+                  const std::vector<std::string>& inputs) {
+  if (file.empty()) return;
+  std::error_code ignored;
+  for (const std::string& input : inputs)
+    if (fs::equivalent(file, input, ignored))
+      refuse(option, fmt::format("{} is an input of this call", file.string()),
+             "name another file");
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  if (!fs::is_directory(folder, ignored))
+    refuse(option, fmt::format("there is no folder {}", folder.string()), "");
+  if (fs::is_directory(file, ignored))
+    refuse(option, fmt::format("{} is a folder", file.string()), "");
 }
 
 std::vector<int> parse_counts(const std::string& text, const std::string& option) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,15 @@ PredictOptions predict_options(const ScenarioOptions& options, engine::Driver dr
 
 /// Positive integers from "4,8,16", in order. Throws InputError.
 std::vector<int> parse_counts(const std::string& text, const std::string& option);
+
+/// Adds `--option FILE`; an empty name is refused.
+CLI::Option* add_file(CLI::App& app, const std::string& option, std::string& file,
+                      const std::string& help);
+
+/// Throws InputError when the file of an output option (nothing when empty) is one of the inputs
+/// or cannot lie there: no such folder, or a folder itself. To be called before the work.
+void check_output(const std::string& option, const std::filesystem::path& file,
+                  const std::vector<std::string>& inputs);
 
 /// Throws InputError about the value of an option.
 [[noreturn]] void refuse(const std::string& option, const std::string& what,

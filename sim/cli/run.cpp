@@ -56,6 +56,9 @@ Output run(const Options& options) {
   if (!options.explain.empty() && options.explain != "step_time")
     refuse("--explain", fmt::format("\"{}\" cannot be explained", options.explain),
            "known: step_time");
+  if (!options.explain.empty() && options.format.csv)
+    refuse("--explain", "the rows of --csv hold no terms", "take --json or the text");
+  check_output("--trace", options.trace, {options.scenario.file});
   const std::vector<study::Series> list = load_series(options.scenario);
   if (options.dry_run) return {.text = dry_run(list, options.format.format())};
   const PredictOptions how = predict_options(options.scenario, engine::Driver::simgrid);
@@ -85,9 +88,9 @@ Action declare_run(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   add_scenario(app, options->scenario);
   add_json_and_csv(app, options->format);
-  app.add_option("--trace", options->trace,
-                 "Write all simulated steps in Chrome trace format (opens in ui.perfetto.dev), "
-                 "e.g. --trace step.json")
+  add_file(app, "--trace", options->trace,
+           "Write all simulated steps in Chrome trace format (opens in ui.perfetto.dev), "
+           "e.g. --trace step.json")
       ->type_name("FILE");
   app.add_option("--explain", options->explain,
                  "Show the terms that sum to a metric, their formulas (MODEL.md) and calibration "

@@ -29,8 +29,15 @@ int draw(const std::string& result, const std::string& file) {
   return outcome.drawn ? kDone : kFinding;
 }
 
+/// The figure and the breakdown beside it.
+void check_plot(const Options& options) {
+  if (options.plot.empty()) return;
+  for (const std::filesystem::path& figure : reports::plot_names(options.plot))
+    check_output("--plot", figure, {options.scenario.file, options.against});
+}
+
 Output scale(const Options& options) {
-  if (!options.plot.empty()) reports::check_plot_name(options.plot);
+  check_plot(options);
   const std::vector<int> gpus = parse_counts(options.gpus, "--gpus");
   const std::vector<study::Series> list =
       load_series(options.scenario,
@@ -68,14 +75,14 @@ Action declare_scale(CLI::App& app) {
   app.add_flag("--weak", options->weak,
                "Weak scaling: the global batch grows with the GPUs, in proportion to the file's "
                "cluster.gpus and global_batch (default: strong, it stays)");
-  app.add_option("--against", options->against,
-                 "Measured points beside the predicted: CSV with columns series,gpus,metric,value; "
-                 "metrics step_time_s, computation_s, communication_s, tokens_per_s, mfu, memory_B")
+  add_file(app, "--against", options->against,
+           "Measured points beside the predicted: CSV with columns series,gpus,metric,value; "
+           "metrics step_time_s, computation_s, communication_s, tokens_per_s, mfu, memory_B")
       ->type_name("FILE.csv");
-  app.add_option("--plot", options->plot,
-                 "Draw step time and efficiency into FILE and the breakdown beside it "
-                 "(a.png, a-breakdown.png; png, pdf or svg). Needs a Python with matplotlib: "
-                 "$SCAPESIM_PYTHON, /usr/bin/python3 or python3; exit code 1 when there is none")
+  add_file(app, "--plot", options->plot,
+           "Draw step time and efficiency into FILE and the breakdown beside it "
+           "(a.png, a-breakdown.png; png, pdf or svg). Needs a Python with matplotlib: "
+           "$SCAPESIM_PYTHON, /usr/bin/python3 or python3; exit code 1 when there is none")
       ->type_name("FILE");
   add_json_and_csv(app, options->format);
   app.footer(

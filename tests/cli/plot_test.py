@@ -60,6 +60,18 @@ class Plot(unittest.TestCase):
         smaller = self.document([run(4, 16), run(64, 2)], [("AdamS", 2, 30), ("AdamS", 64, 2.5)])
         self.assertEqual(self.measured_efficiencies(smaller), {})
 
+    def test_names_are_shown_as_they_are_written(self):
+        names = ["_hidden", "a $x$ b", "$\\frac$"]
+        document = self.document([run(gpus, 2, name) for name in names for gpus in (4, 8)])
+        figure = self.figure(self.plot.draw_scaling, document)
+        texts = [text.get_text() for text in figure.legends[0].get_texts()]
+        self.assertEqual([text.replace("\\$", "$") for text in texts], names)
+        for text in texts:
+            self.assertFalse(self.plot.matplotlib.cbook.is_math_text(text), text)
+        figure = self.figure(self.plot.draw_breakdown, document)
+        titles = [axes.get_title() for axes in figure.axes if axes.get_visible()]
+        self.assertEqual([title.replace("\\$", "$") for title in titles], names)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -188,6 +188,7 @@ class Errors(ProgramTest):
                 (("run", SCENARIO, "--json", "--csv"), "excludes"),
                 (("run", SCENARIO, "--series", "Adam"), 'did you mean "AdamS"?'),
                 (("run", SCENARIO, "--explain", "mfu"), "known: step_time"),
+                (("run", SCENARIO, "--explain", "step_time", "--csv"), "take --json or the text"),
                 (("run", SCENARIO, "--interval", "maybe"), "neither on nor off"),
                 (("run", SCENARIO, "--set", "strategy.densty=0.1"), 'did you mean "density"?'),
                 (("run", SCENARIO, "--set", "calibration.profile=gh200-vista-socket"), "gh200-vista-sockets"),
@@ -201,6 +202,27 @@ class Errors(ProgramTest):
 
     def test_a_trace_that_cannot_be_written_leaves_standard_output_empty(self):
         self.assertIn("there is no folder", self.refused("run", SCENARIO, "--trace", self.path("no/t.json")))
+
+    def test_an_output_never_replaces_an_input(self):
+        scenario = self.path("s.toml")
+        shutil.copy(SCENARIO, scenario)
+        points = self.write("m.csv", "series,gpus,metric,value\nAdamS,4,step_time_s,14\n")
+        os.symlink(points, self.path("m.png"))
+        for arguments in (("run", scenario, "--trace", os.path.join(self.folder, ".", "s.toml")),
+                          ("scale", scenario, "--gpus", "4", "--against", points, "--plot", self.path("m.png")),
+                          ("calibrate", points, "-o", self.path("m.json"))):
+            with self.subTest(arguments):
+                if arguments[0] == "calibrate":
+                    os.symlink(points, self.path("m.json"))
+                self.assertIn("is an input of this call", self.refused(*arguments))
+        self.assertIn("folder", self.refused("calibrate", "none.log", "-o", self.path("no/p.json")))
+        self.assertIn("is a folder", self.refused("run", scenario, "--trace", self.folder))
+
+    def test_an_empty_file_name_is_refused(self):
+        for arguments in (("run", SCENARIO, "--trace", ""), ("scale", SCENARIO, "--gpus", "4", "--plot", ""),
+                          ("scale", SCENARIO, "--gpus", "4", "--against", ""), ("calibrate", SCENARIO, "-o", "")):
+            with self.subTest(arguments):
+                self.assertIn("the name of the file is empty", self.refused(*arguments))
 
     def test_several_problems_are_told_at_once(self):
         text = self.refused("run", SCENARIO, "--set", "training.micro_batch=0", "--set", "strategy.densty=1")

@@ -92,6 +92,33 @@ class Plot(ProgramTest):
         self.assertTrue(all(figure.startswith(b"\x89PNG") for figure in figures))
         self.assertEqual(figures[:2], figures[2:])
 
+    def plotted(self, *arguments, python=os.environ["PYTHON"], **options):
+        return call("scale", "--gpus", "4,8", *arguments, environment={"SCAPESIM_PYTHON": python}, **options)
+
+    def test_a_name_may_begin_with_a_dash(self):
+        process = self.plotted(os.path.abspath(SCENARIO), "--series", "AdamS", "--plot", "-x.png", cwd=self.folder)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["-x-breakdown.png", "-x.png"])
+
+    def test_any_name_of_a_series_is_drawn_and_what_the_font_lacks_is_one_line(self):
+        with open(SCENARIO, encoding="utf-8") as shipped:
+            text = shipped.read()
+        names = ("$x^$ and $\\\\frac$", "_hidden", "\u6a21\u578b")
+        variants = "".join(f'\n[[variant]]\nname = "{name}"\n' for name in names)
+        file = self.write("s.toml", text + variants)
+        process = self.plotted(file, "--plot", self.path("a.png"))
+        self.assertEqual(process.returncode, 0, process.stderr)
+        lines = [line for line in process.stderr.splitlines() if "of profile" not in line and "in profile" not in line]
+        self.assertEqual([line.split()[0] for line in lines[-2:]], ["warning:", "drawn:"], process.stderr)
+        self.assertNotIn("Warning", process.stderr)
+
+    def test_a_python_that_fails_is_one_line_and_code_1(self):
+        fake = self.write("python", '#!/bin/sh\n[ "$1" = -c ] && exit 0\necho Traceback >&2\necho "Error: broken" >&2\nexit 1\n')
+        os.chmod(fake, 0o755)
+        process = self.plotted(SCENARIO, "--series", "AdamS", "--csv", "--plot", self.path("a.png"), python=fake)
+        self.assertEqual((process.returncode, process.stderr), (1, "warning: no figure drawn: Error: broken\n"))
+        self.assertTrue(process.stdout)
+
     def test_without_a_python_that_plots_the_table_is_printed_and_the_code_is_1(self):
         process = call("scale", SCENARIO, "--gpus", "4", "--plot", self.path("a.png"),
                        environment={"SCAPESIM_PYTHON": "/bin/false"})
