@@ -29,16 +29,24 @@ struct Options {
 
 constexpr std::size_t kMostVertices = 20'000;  // of a picture; Graphviz takes hours above
 
+constexpr std::int64_t kMostGpus = 1'000'000;  // of a fabric: about 1 GB
+
 /// The cluster with as many GPUs as are looked at: all without --gpus.
 spec::Cluster cluster_of(const Options& options) {
   spec::Cluster cluster = scenario::load_cluster(options.cluster, options.set);
   if (options.gpus.empty()) {
-    cluster.gpus = cluster.nodes * cluster.gpus_per_node;
+    const std::int64_t all = std::int64_t{cluster.nodes} * cluster.gpus_per_node;
+    if (all > kMostGpus)
+      refuse("CLUSTER", fmt::format("{} GPUs, at most {} are shown", all, kMostGpus),
+             "show a part with --gpus");
+    cluster.gpus = static_cast<int>(all);
     return cluster;
   }
   const std::vector<int> counts = parse_counts(options.gpus, "--gpus");
   if (counts.size() != 1) refuse("--gpus", "one count is expected", "for example 64");
   cluster.gpus = counts.front();
+  if (cluster.gpus > kMostGpus)
+    refuse("--gpus", fmt::format("at most {} GPUs are shown", kMostGpus), "");
   for (const spec::Violation& violation : spec::violations(cluster))
     refuse("--gpus", violation.what, violation.hint);
   return cluster;

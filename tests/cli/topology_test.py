@@ -104,6 +104,10 @@ class Topology(ProgramTest):
                 (("show", "vista", "--path", "0,600"), "0 to 599"),
                 (("show", "vista", "--set", "cluster.tapr=2"), "taper"),
                 (("show", "vista", "--set", "training.sequence=2"), "no key of a cluster"),
+                (("show", "flat-50GBps", "--set", "cluster.nodes=1000000", "--set", "cluster.gpus_per_node=8",
+                  "--set", "cluster.node_link_bandwidth=300GB/s"), "--gpus"),
+                (("show", "flat-50GBps", "--gpus", "1000001", "--set", "cluster.nodes=1000000", "--set",
+                  "cluster.gpus_per_node=2", "--set", "cluster.node_link_bandwidth=300GB/s"), "1000000"),
                 (("show", "flat-50GBps", "--dot", self.path("huge.dot")), "--gpus")):
             with self.subTest(arguments):
                 self.assertIn(expected, self.refused("topology", *arguments))

@@ -142,3 +142,42 @@ TEST_CASE("[M28] bisection of random trees of three levels is the smallest maxim
           Approx(static_cast<double>(smallest_flow(fabric, unit))).epsilon(1e-12));
   }
 }
+
+TEST_CASE("[M65] bisection of random tori is the smallest maximal flow") {
+  Random random(7);
+  const auto between = [&](int low, int high) {
+    return low + static_cast<int>(random.below(static_cast<std::uint64_t>(high - low + 1)));
+  };
+  const BytesPerSecond unit(5e9);
+  for (int tried = 0; tried < 100;) {
+    const spec::Cluster cluster =
+        torus_cluster({between(1, 5), between(1, 4), between(1, 3)}, 5e9 * between(1, 15));
+    if (cluster.nodes > 12) continue;  // 924 halves
+    ++tried;
+    const Fabric fabric = build_fabric(cluster, cluster.nodes);
+    CAPTURE(cluster.fabric.dimensions, cluster.fabric.cable_bandwidth.si());
+    CHECK(fabric.bisection() / unit ==
+          Approx(static_cast<double>(smallest_flow(fabric, unit))).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("[M65] bisection of random dragonflies is never below the smallest maximal flow") {
+  Random random(8);
+  const auto between = [&](int low, int high) {
+    return low + static_cast<int>(random.below(static_cast<std::uint64_t>(high - low + 1)));
+  };
+  const BytesPerSecond unit(5e9);
+  for (int tried = 0; tried < 100;) {
+    spec::Cluster cluster =
+        dragonfly_cluster(between(1, 5), between(1, 4), between(1, 3), 5e9 * between(1, 15));
+    cluster.fabric.local_bandwidth = between(1, 15) * unit;
+    if (cluster.nodes > 12) continue;  // 924 halves
+    ++tried;
+    const Fabric fabric = build_fabric(cluster, cluster.nodes);
+    const double smallest = static_cast<double>(smallest_flow(fabric, unit));
+    CAPTURE(cluster.fabric.groups, cluster.fabric.routers_per_group);
+    CHECK(fabric.bisection() / unit >= smallest * (1 - 1e-12));
+    if (cluster.fabric.routers_per_group == 1)
+      CHECK(fabric.bisection() / unit == Approx(smallest).epsilon(1e-12));
+  }
+}
