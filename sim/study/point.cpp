@@ -2,6 +2,7 @@
 #include "sim/study/point.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "sim/base/csv.hpp"
 #include "sim/base/error.hpp"
@@ -59,7 +60,22 @@ std::vector<Measured> parse_measured(std::string_view text, const std::string& f
   const Csv csv = parse_csv(text, file, kColumns);
   Problems problems;
   std::vector<Measured> list;
-  for (const CsvRow& row : csv.rows) list.push_back(measured_of(row, csv, problems));
+  if (csv.rows.empty()) problems.add({file, 1, 1}, "", "no measured values, the header alone");
+  for (const CsvRow& row : csv.rows) {
+    const Measured measured = measured_of(row, csv, problems);
+    const auto same = [&](const Measured& other) {
+      return measured.gpus > 0 && other.series == measured.series && other.gpus == measured.gpus &&
+             other.metric == measured.metric;
+    };
+    if (const auto first = std::ranges::find_if(list, same); first != list.end())
+      problems.add(
+          place_of(csv, row.cells[0]), "series",
+          fmt::format("second {} of \"{}\" on {} GPUs", measured.metric, measured.series,
+                      measured.gpus),
+          fmt::format("the first is in line {}",
+                      csv.rows[static_cast<std::size_t>(first - list.begin())].cells[0].line));
+    list.push_back(measured);
+  }
   problems.raise();
   return list;
 }

@@ -63,6 +63,22 @@ TEST_CASE("measured points are read, and every mistake is told with its place") 
   }
 }
 
+TEST_CASE("a file without measured values, and one with a value twice, are refused") {
+  const auto refusal = [](const char* text) {
+    try {
+      study::parse_measured(text, "m.csv");
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK_THAT(refusal("series,gpus,metric,value\n"), Contains("m.csv:1:1: no measured values"));
+  CHECK_THAT(refusal("series,gpus,metric,value\na,4,mfu,0.4\na,8,mfu,0.4\na,4,mfu,0.5\n"),
+             Contains("m.csv:4:1: series: second mfu of \"a\" on 4 GPUs (the first is in line 2)"));
+  CHECK(refusal("series,gpus,metric,value\na,4,mfu,0.4\na,4,step_time_s,1\nb,4,mfu,1\n") ==
+        "accepted");
+}
+
 TEST_CASE("a scenario without variants is compared under its own name") {
   const std::vector<study::Point> points = {point(4, 2)};
   const std::vector<study::Measured> measured = {
