@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `run` for people: one point in full, or several side by side.
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <functional>
@@ -57,6 +58,14 @@ std::string headline(const Run& run) {
       run.overlap_fraction
           ? fmt::format(", {} of communication hidden", percent(*run.overlap_fraction))
           : "");
+}
+
+/// What a step costs and takes, when the cluster says its price or power; empty otherwise.
+std::string price_text(const Run& run) {
+  std::string out;
+  if (run.cost) out += fmt::format("cost        {} USD per step\n", usd(*run.cost));
+  if (run.energy) out += fmt::format("energy      {} kWh per step\n", kwh(*run.energy));
+  return out;
 }
 
 std::string breakdown_text(const Run& run) {
@@ -124,6 +133,16 @@ std::string several(std::span<const study::Point> points) {
       [](const Run& r) { return r.overlap_fraction ? percent(*r.overlap_fraction) : "none"; });
   add("tokens/s", [](const Run& r) { return fmt::format("{:.0f}", r.tokens_per_second.si()); });
   add("MFU", [](const Run& r) { return percent(r.mfu); });
+  const auto any = [&](auto has) {
+    return std::ranges::any_of(points, [&](const study::Point& point) {
+      const Run* run = study::run_of(point);
+      return run != nullptr && has(*run);
+    });
+  };
+  if (any([](const Run& r) { return r.cost.has_value(); }))
+    add("USD per step", [](const Run& r) { return r.cost ? usd(*r.cost) : "-"; });
+  if (any([](const Run& r) { return r.energy.has_value(); }))
+    add("kWh per step", [](const Run& r) { return r.energy ? kwh(*r.energy) : "-"; });
   add("memory, GiB", [](const Run& r) { return gib(r.memory.total + r.memory.context); });
   add("of, GiB", [](const Run& r) { return gib(r.memory.capacity); });
   return table(columns, rows);
@@ -137,8 +156,8 @@ std::string memory_text(const result::Memory& memory) {
   const Bytes need = memory.total + memory.context;
   const Bytes room = memory.capacity - need;
   const std::string verdict = room >= Bytes(0)
-                                  ? fmt::format("fits, {} GiB to spare", gib(room))
-                                  : fmt::format("does not fit, {} GiB too much", gib(-room));
+                                  ? fmt::format("fits, {} to spare", gib_text(room))
+                                  : fmt::format("does not fit, {} too much", gib_text(-room));
   return "\nMemory of the fullest GPU\n" + table({{"", Align::left}, {"GiB"}}, rows, "  ") + "  " +
          verdict + "\n";
 }
@@ -147,7 +166,7 @@ std::string runs_text(std::span<const study::Point> points) {
   if (points.size() == 1) {
     const Run* run = study::run_of(points[0]);
     if (run == nullptr) return infeasible_text(points[0]);
-    return headline(*run) + breakdown_text(*run) + communication_text(*run) +
+    return headline(*run) + price_text(*run) + breakdown_text(*run) + communication_text(*run) +
            memory_text(run->memory) + rests_on(points);
   }
   std::string out =

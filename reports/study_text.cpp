@@ -2,6 +2,8 @@
 // Studies for people: scale, collective, validate, list.
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
 #include <set>
 
 #include "reports/table.hpp"
@@ -33,12 +35,29 @@ std::array<std::string, 2> measured_cells(const study::Point& point, TimeUnit un
   return {"", ""};
 }
 
-std::vector<std::string> scale_row(const study::Point& point, TimeUnit unit) {
+/// Columns that only clusters with a price or a power have.
+struct Extras {
+  bool cost = false;
+  bool energy = false;
+};
+
+Extras extras_of(std::span<const study::Point> points) {
+  Extras extras;
+  for (const study::Point& point : points)
+    if (const result::Run* run = study::run_of(point)) {
+      extras.cost = extras.cost || run->cost;
+      extras.energy = extras.energy || run->energy;
+    }
+  return extras;
+}
+
+std::vector<std::string> scale_row(const study::Point& point, TimeUnit unit, Extras extras) {
   std::vector<std::string> row = {point.series.empty() ? point.scenario : point.series,
                                   fmt::format("{}", point.gpus)};
   const result::Run* run = study::run_of(point);
   if (run == nullptr) {
     row.insert(row.end(), {"infeasible", "", "", "", "", ""});
+    row.resize(row.size() + (extras.cost ? 1 : 0) + (extras.energy ? 1 : 0));
     return row;
   }
   row.push_back(in_unit(run->step_time, unit));
@@ -49,6 +68,8 @@ std::vector<std::string> scale_row(const study::Point& point, TimeUnit unit) {
   row.push_back(percent(run->breakdown.exposed_communication / run->step_time));
   row.push_back(fmt::format("{:.0f}", run->tokens_per_second.si()));
   row.push_back(gib(run->memory.total + run->memory.context));
+  if (extras.cost) row.push_back(run->cost ? usd(*run->cost) : "");
+  if (extras.energy) row.push_back(run->energy ? kwh(*run->energy) : "");
   return row;
 }
 
@@ -56,7 +77,18 @@ TimeUnit unit_of(std::span<const study::Point> points) {
   Seconds longest(0);
   for (const study::Point& point : points)
     if (const result::Run* run = study::run_of(point)) longest = std::max(longest, run->step_time);
-  return unit_for(longest);
+  return longest > Seconds(0) ? unit_for(longest) : TimeUnit{"s", 1};
+}
+
+/// "AdamS on 8, 16; SCAPE on 8 GPUs": the points of values that nothing was predicted for.
+std::string unmatched_text(std::span<const Comparison> against) {
+  std::map<std::string, std::set<int>> counts;
+  for (const Comparison& c : against)
+    if (!c.predicted) counts[c.measured.series].insert(c.measured.gpus);
+  std::vector<std::string> parts;
+  for (const auto& [series, gpus] : counts)
+    parts.push_back(fmt::format("{} on {}", series, fmt::join(gpus, ", ")));
+  return fmt::format("{} GPUs", fmt::join(parts, "; "));
 }
 
 std::string errors_text(std::span<const Comparison> against) {
@@ -72,7 +104,8 @@ std::string errors_text(std::span<const Comparison> against) {
     out = fmt::format("\nmeasured values compared: {}, mean error {}, worst {}\n", rows,
                       percent(sum / rows), percent(worst));
   if (unmatched > 0)
-    out += fmt::format("measured values without a predicted point: {}\n", unmatched);
+    out += fmt::format("measured values without a predicted point: {} ({})\n", unmatched,
+                       unmatched_text(against));
   return out;
 }
 
@@ -126,6 +159,9 @@ std::string scale_text(const study::Scale& scale, std::span<const Comparison> ag
   std::vector<Column> columns = {
       {"series", Align::left}, {"GPUs"},          {"step " + in}, {"90 % interval"},
       {"efficiency"},          {"exposed comm."}, {"tokens/s"},   {"memory GiB"}};
+  const Extras extras = extras_of(scale.points);
+  if (extras.cost) columns.push_back({"USD/step"});
+  if (extras.energy) columns.push_back({"kWh/step"});
   const bool measured = std::ranges::any_of(
       against, [](const Comparison& c) { return c.measured.metric == kStepTime; });
   if (measured) columns.insert(columns.end(), {{"measured " + in}, {"error"}});
@@ -133,7 +169,7 @@ std::string scale_text(const study::Scale& scale, std::span<const Comparison> ag
   for (const study::Point& point : scale.points) {
     if (!rows.empty() && point.series != (&point)[-1].series)
       rows.push_back(std::vector<std::string>(columns.size()));
-    std::vector<std::string> row = scale_row(point, unit);
+    std::vector<std::string> row = scale_row(point, unit, extras);
     if (measured)
       for (std::string& cell : measured_cells(point, unit, against)) row.push_back(std::move(cell));
     rows.push_back(std::move(row));

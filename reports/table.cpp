@@ -52,7 +52,23 @@ std::string signed_percent(double share) {
   return text == "-0.0 %" ? "+0.0 %" : text;
 }
 
-std::string gib(Bytes size) { return fmt::format("{:.2f}", size.si() / 1073741824.0); }
+std::string gib(Bytes size) {
+  constexpr double kMiB = 1048576, kGiB = 1024 * kMiB;
+  if (size.si() == 0 || std::abs(size.si()) >= kGiB) return fmt::format("{:.2f}", size.si() / kGiB);
+  return fmt::format("{:.1f} MiB", size.si() / kMiB);
+}
+
+std::string gib_text(Bytes size) {
+  const std::string text = gib(size);
+  return text.ends_with("MiB") ? text : text + " GiB";
+}
+
+std::string usd(Dollars cost) { return fmt::format("{:.4g}", cost.si()); }
+
+std::string kwh(Joules energy) {
+  constexpr double kJoules = 3.6e6;
+  return fmt::format("{:.4g}", energy.si() / kJoules);
+}
 
 std::string metric_text(std::string_view metric, double value) {
   if (metric.ends_with("_B")) return text_of(Bytes(value));

@@ -26,8 +26,11 @@ std::size_t width(std::string_view text);
 
 std::string percent(double share);         ///< "49.5 %"
 std::string signed_percent(double share);  ///< "+1.3 %", "-0.2 %"
-std::string gib(Bytes size);               ///< "58.62"
+std::string gib(Bytes size);               ///< "58.62" of a GiB column; "130.0 MiB" below one
+std::string gib_text(Bytes size);          ///< "58.62 GiB", "130.0 MiB"
 std::string gbps(BytesPerSecond rate);     ///< "3.62", in GB/s
+std::string usd(Dollars cost);             ///< "0.01234"
+std::string kwh(Joules energy);            ///< "0.5678"
 /// A value of study::metrics(), in the unit that suits its name.
 std::string metric_text(std::string_view metric, double value);
 /// `share` of 40 characters.

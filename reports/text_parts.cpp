@@ -63,8 +63,8 @@ std::string infeasible_text(const study::Point& point) {
   std::string out = fmt::format("{}: infeasible\n  {}\n",
                                 title(point.scenario, point.series, point.gpus), infeasible.reason);
   if (infeasible.need > Bytes(0))
-    out += fmt::format("  needs {} GiB per GPU, has {} GiB\n", gib(infeasible.need),
-                       gib(infeasible.have));
+    out += fmt::format("  needs {} per GPU, has {}\n", gib_text(infeasible.need),
+                       gib_text(infeasible.have));
   if (!infeasible.hint.empty()) out += fmt::format("  {}\n", infeasible.hint);
   if (infeasible.memory.total > Bytes(0)) out += memory_text(infeasible.memory);
   return out;

@@ -2,6 +2,7 @@
 // scapesim collective: one collective alone on a cluster, over sizes.
 #include "sim/study/collective.hpp"
 
+#include <cmath>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -29,14 +30,19 @@ struct Options {
 };
 
 constexpr std::size_t kMostSizes = 10'000;
+constexpr double kLargestSize = 0x1p60;  // 1 EiB
+constexpr double kRounding = 1e-12;      // of decimal units: 1.1GB is a whole number of bytes
 
 Bytes parse_size(const std::string& text) {
   const Parsed<Bytes> parsed = parse_bytes(text);
   if (const auto* problem = std::get_if<UnitProblem>(&parsed))
     refuse("--size", problem->what, problem->hint);
-  const Bytes size = std::get<Bytes>(parsed);
-  if (size < Bytes(1)) refuse("--size", fmt::format("\"{}\" is below 1 byte", text), "");
-  return size;
+  const double bytes = std::get<Bytes>(parsed).si();
+  if (bytes < 1) refuse("--size", fmt::format("\"{}\" is below 1 byte", text), "");
+  if (bytes > kLargestSize) refuse("--size", fmt::format("\"{}\" is above 1 EiB", text), "");
+  if (std::abs(bytes - std::round(bytes)) > kRounding * bytes)
+    refuse("--size", fmt::format("\"{}\" is no whole number of bytes", text), "");
+  return Bytes(std::round(bytes));
 }
 
 double parse_factor(const std::string& text) {
@@ -47,7 +53,7 @@ double parse_factor(const std::string& text) {
   return factor;
 }
 
-/// "1GiB", or FIRST:LAST:FACTOR with both ends.
+/// "1GiB", or FIRST:LAST:FACTOR with both ends, in whole bytes.
 std::vector<Bytes> parse_sizes(const std::string& text) {
   const std::size_t first = text.find(':');
   if (first == std::string::npos) return {parse_size(text)};
@@ -57,8 +63,9 @@ std::vector<Bytes> parse_sizes(const std::string& text) {
   const double factor = second == std::string::npos ? 2 : parse_factor(text.substr(second + 1));
   if (begin > end) refuse("--size", fmt::format("\"{}\" ends before it begins", text), "");
   std::vector<Bytes> sizes;
-  for (Bytes size = begin; size <= end; size *= factor) {
-    sizes.push_back(size);
+  for (Bytes exact = begin; exact <= end; exact *= factor) {
+    const Bytes size(std::floor(exact.si()));
+    if (sizes.empty() || size > sizes.back()) sizes.push_back(size);
     if (sizes.size() > kMostSizes)
       refuse("--size", fmt::format("more than {} sizes", kMostSizes), "take a larger factor");
   }

@@ -64,27 +64,32 @@ void add_missing(const Key& key, const Context& context) {
       fmt::format("[{}] needs it, such as {} = {}", key.section, key.name, key.fallback.text));
 }
 
-// Without a preset a section has to describe the thing itself. One problem, however much is
-// missing.
+// Without a preset a section has to describe the thing itself. A section that says nothing of it
+// misses its preset.
 bool described(std::string_view section, Chosen& chosen, const Context& context) {
   if (at(chosen, section, "preset") != nullptr) return true;
-  std::vector<std::string_view> missing;
+  std::vector<const Key*> missing;
   bool all = true;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const Key& key = keys()[i];
     if (key.section != section || key.fallback.kind != Default::Kind::required) continue;
     if (key.name == "gpus") continue;  // of the job, no preset brings it
     if (chosen[i] == nullptr)
-      missing.push_back(key.name);
+      missing.push_back(&key);
     else
       all = false;
   }
   if (missing.empty()) return true;
-  context.problems.add(
-      place_of_section(section, context), key_text(section, "preset"),
-      all ? "missing" : fmt::format("missing, and so are {}", fmt::join(missing, ", ")),
-      fmt::format("such as [{}] preset = {}", section,
-                  section == "model" ? "\"llama-1.8b\"" : "\"vista\""));
+  const Place place = place_of_section(section, context);
+  const std::string_view example = section == "model" ? "\"llama-1.8b\"" : "\"vista\"";
+  if (all)
+    context.problems.add(place, key_text(section, "preset"), "missing",
+                         fmt::format("such as [{}] preset = {}", section, example));
+  else
+    for (const Key* key : missing)
+      context.problems.add(place, key_text(section, key->name), "missing",
+                           fmt::format("such as {} = {}; {}.preset = {} brings it", key->name,
+                                       key->fallback.text, section, example));
   return false;
 }
 

@@ -22,7 +22,8 @@ Value list_of(const toml::array& array) {
   std::vector<std::string> words;
   for (const toml::node& element : array) {
     const auto* word = element.as_string();
-    if (word == nullptr) return OtherValue{"a list of other things than text"};
+    if (word == nullptr)
+      return OtherValue{element.is_number() ? "a list of numbers" : "a list of other things"};
     words.push_back(word->get());
   }
   return words;
@@ -131,6 +132,11 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
+bool is_integer(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  return !text.empty() && text.find_first_not_of("0123456789_") == std::string_view::npos;
+}
+
 // TOML where the text is TOML. A text that opens a string, list or table has to be; anything else,
 // like 800Gbps, is a word.
 Value set_value(std::string_view text) {
@@ -142,6 +148,7 @@ Value set_value(std::string_view text) {
     return value_of(*table.get("v"));
   } catch (const toml::parse_error&) {
     if (must_be_toml) throw;
+    if (is_integer(text)) return OtherValue{"too large an integer"};
     return std::string(text);
   }
 }

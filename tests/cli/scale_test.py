@@ -152,6 +152,14 @@ class Collective(ProgramTest):
         self.assertEqual([row["size_B"] for row in rows], [1024 * 4**i for i in range(6)])
         self.assertEqual(len(self.rows("all-reduce", "--gpus", "8")), 31)
 
+    def test_sizes_are_whole_bytes(self):
+        sizes = [row["size_B"] for row in self.rows("all-reduce", "--gpus", "8", "--size", "8B:100B:1.1")]
+        self.assertEqual(sizes, sorted(set(sizes)))
+        self.assertTrue(all(size == int(size) for size in sizes))
+        self.assertEqual(sizes[:4], [8, 9, 10, 11])
+        (row,) = self.rows("all-reduce", "--gpus", "8", "--size", "1.1GB")
+        self.assertEqual(row["size_B"], 1100000000)
+
     def test_the_table_is_in_microseconds_and_gigabytes_per_second(self):
         text = self.done("collective", "all-reduce", "--cluster", "flat-50GBps", "--gpus", "64", "--size", "1GiB")
         self.assertIn("1073741824   42908.58         25.02         49.27  ring", text)
@@ -169,6 +177,9 @@ class Collective(ProgramTest):
         for arguments in (("all-reduce", *cluster), ("all-reduce", "--gpus", "4"),
                           ("all-reduce", *cluster, "--gpus", "65537"), ("all-reduce", *cluster, "--gpus", "4,8"),
                           ("all-reduce", *cluster, "--gpus", "4", "--size", "8"),
+                          ("all-reduce", *cluster, "--gpus", "4", "--size", "1.5B"),
+                          ("all-reduce", *cluster, "--gpus", "4", "--size", "0.3KiB"),
+                          ("all-reduce", *cluster, "--gpus", "4", "--size", "2000000TiB"),
                           ("all-reduce", *cluster, "--gpus", "4", "--size", "8B:4B:2"),
                           ("all-reduce", *cluster, "--gpus", "4", "--size", "8B:8GiB:1"),
                           ("all-reduce", *cluster, "--gpus", "4", "--size", "0B"),

@@ -50,6 +50,7 @@ TEST_CASE("several series stand side by side; a warning of one names it") {
   quiet.series = "quiet", quiet.warnings.clear();
   result::Run warned = example_run();
   warned.series = "warned";
+  quiet.memory.total = warned.memory.total = Bytes(2.0 * (1 << 30));
   const std::vector<study::Point> points = {point_of(quiet), point_of(warned),
                                             infeasible_point("big")};
   const std::string text = reports::runs_text(points);
@@ -94,8 +95,48 @@ TEST_CASE("a scale table puts measured step times and errors beside the predicte
   CHECK_THAT(text, Contains("1.6000  +25.0 %"));
   CHECK_THAT(text, Contains("40.0 %    50.0 %  -20.0 %"));
   CHECK_THAT(text, Contains("measured values compared: 2, mean error 22.5 %, worst 25.0 %"));
-  CHECK_THAT(text, Contains("measured values without a predicted point: 1"));
+  CHECK_THAT(text, Contains("measured values without a predicted point: 1 (tiny on 64 GPUs)\n"));
   CHECK_THAT(text, Contains("tiny, 8 GPUs: does not fit"));
+}
+
+TEST_CASE("measured values without a prediction are named by series and count") {
+  const study::Scale scale{.points = {point_of(example_run())}};
+  const std::vector<study::Measured> measured = {
+      {"a", 8, "mfu", 1}, {"a", 8, "step_time_s", 1}, {"a", 16, "mfu", 1}, {"b", 4, "mfu", 1}};
+  const std::string text = reports::scale_text(scale, study::compare(scale.points, measured));
+  CHECK_THAT(text, Contains("without a predicted point: 4 (a on 8, 16; b on 4 GPUs)\n"));
+}
+
+TEST_CASE("a table without any step time is headed in seconds") {
+  const study::Scale scale{.points = {infeasible_point()}};
+  CHECK_THAT(reports::scale_text(scale, {}), Contains("  step s  "));
+}
+
+TEST_CASE("memory below a GiB is shown in MiB") {
+  CHECK(reports::gib(Bytes(0)) == "0.00");
+  CHECK(reports::gib(Bytes(1536.0 * (1 << 20))) == "1.50");
+  CHECK(reports::gib(Bytes(130.0 * (1 << 20))) == "130.0 MiB");
+  CHECK(reports::gib_text(Bytes(-130.0 * (1 << 20))) == "-130.0 MiB");
+  CHECK(reports::gib_text(Bytes(1536.0 * (1 << 20))) == "1.50 GiB");
+}
+
+TEST_CASE("cost and energy of a step are shown where the cluster tells price and power") {
+  result::Run run = example_run();
+  const std::vector<study::Point> without = {point_of(run)};
+  CHECK_THAT(reports::runs_text(without), !Contains("USD") && !Contains("kWh"));
+  run.cost = Dollars(0.0125), run.energy = Joules(7.2e6);
+  std::vector<study::Point> points = {point_of(run)};
+  CHECK_THAT(reports::runs_text(points),
+             Contains("\ncost        0.0125 USD per step\nenergy      2 kWh per step\n"));
+  run.series = "other", run.energy.reset();
+  points.push_back(point_of(run));
+  points.push_back(infeasible_point("big"));
+  const std::string several = reports::runs_text(points);
+  CHECK_THAT(several, Contains("USD per step") && Contains("0.0125"));
+  CHECK_THAT(several, Contains("kWh per step"));
+  const std::string table = reports::scale_text({.points = points}, {});
+  CHECK_THAT(table, Contains("USD/step  kWh/step\n"));
+  CHECK_THAT(table, Contains("  0.0125         2\n"));
 }
 
 TEST_CASE("a collective table counts like nccl-tests: bytes, microseconds, GB/s") {

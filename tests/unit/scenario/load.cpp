@@ -71,6 +71,30 @@ TEST_CASE("--set takes TOML values and bare words, the last one wins") {
   CHECK(scenario.name == "other");
 }
 
+TEST_CASE("a --set of the wrong type says what it got") {
+  const auto what = [](const char* set) {
+    const std::vector<Problem> problems = problems_of([&] { load_text(kSound, {set}); });
+    return problems.size() == 1 ? problems[0].what : std::to_string(problems.size());
+  };
+  CHECK(what("training.global_batch=99999999999999999999999") ==
+        "an integer is needed, not too large an integer "
+        "[training.global_batch=99999999999999999999999]");
+  CHECK(what("model.layers=[1]") ==
+        "an integer is needed, not a list of numbers [model.layers=[1]]");
+}
+
+TEST_CASE("each key that a cluster without a preset misses is named") {
+  std::string text = kSound;
+  text.replace(text.find("preset = \"vista\""), 16,
+               "nodes = 600\nnic_bandwidth = \"400Gbps\"\ngpu_peak_bf16 = \"989TFLOP/s\"\n"
+               "hbm_bandwidth = \"4TB/s\"\ngpu_memory = \"96GiB\"\nmultiprocessors = 132");
+  const std::vector<Problem> problems = problems_of([&] { load_text(text); });
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].key == "cluster.latency");
+  CHECK(problems[0].what == "missing");
+  CHECK_THAT(problems[0].hint, Catch::Contains("cluster.preset = \"vista\" brings it"));
+}
+
 TEST_CASE("--set comes after the variant, the variant after the file") {
   const std::string text = kSound + R"(
 [[variant]]
