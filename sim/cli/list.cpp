@@ -70,12 +70,24 @@ Listing calibrations() {
   return listing;
 }
 
+/// The range, with the words that this version refuses apart.
+std::string range_of(const scenario::KeyRecord& row) {
+  if (row.refused.empty()) return row.range;
+  std::string range = row.range;
+  for (const std::string& word : row.refused) {
+    const std::string with_comma = ", " + word;
+    if (const std::size_t at = (range + ", ").find(with_comma + ", "); at != std::string::npos)
+      range.erase(at, with_comma.size());
+  }
+  return fmt::format("{}; not in this version: {}", range, fmt::join(row.refused, ", "));
+}
+
 Listing keys() {
   Listing listing{.columns = {"key", "type", "range", "default", "help"}, .rows = {}};
   for (const scenario::KeyRecord& row : scenario::key_records())
     listing.rows.push_back(
         {row.section.empty() ? std::string(row.name) : fmt::format("{}.{}", row.section, row.name),
-         std::string(row.type), row.range, row.default_text, std::string(row.help)});
+         std::string(row.type), range_of(row), row.default_text, std::string(row.help)});
   return listing;
 }
 

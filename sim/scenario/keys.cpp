@@ -256,6 +256,34 @@ std::string default_text(const Key& key) {
   throw InternalError("kind of default");
 }
 
+std::vector<std::string> words_of(std::string_view range) {
+  constexpr std::string_view kSeparator = ", ";
+  std::vector<std::string> words;
+  while (true) {
+    const std::size_t end = std::min(range.find(kSeparator), range.size());
+    words.emplace_back(range.substr(0, end));
+    if (end == range.size()) return words;
+    range.remove_prefix(end + kSeparator.size());
+  }
+}
+
+// The words of an enumeration that the rules of sim/spec refuse as not simulated.
+std::vector<std::string> refused_words(const Key& key) {
+  std::vector<std::string> refused;
+  if (key.field.type != "one of") return refused;
+  for (std::string& word : words_of(key.field.range)) {
+    spec::Scenario scenario;
+    key.field.store(scenario, word);
+    const bool is_refused =
+        std::ranges::any_of(spec::violations(scenario), [&](const spec::Violation& violation) {
+          return violation.key == key_text(key.section, key.name) &&
+                 violation.what.ends_with("is not simulated in this version");
+        });
+    if (is_refused) refused.push_back(std::move(word));
+  }
+  return refused;
+}
+
 }  // namespace
 
 const std::vector<Key>& keys() {
@@ -294,7 +322,8 @@ std::vector<KeyRecord> key_records() {
                          .type = key.field.type,
                          .range = key.field.range,
                          .default_text = default_text(key),
-                         .help = key.help});
+                         .help = key.help,
+                         .refused = refused_words(key)});
   return records;
 }
 

@@ -21,6 +21,7 @@ struct KeyRecord {
   std::string range;      ///< "1 to 1e9", the words of an enumeration
   std::string default_text;  ///< as TOML; empty when required or taken from a preset
   std::string_view help;
+  std::vector<std::string> refused;  ///< words of the range that this version does not simulate
 };
 std::vector<KeyRecord> key_records();
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Over every row of the key table: what is listed is what is read.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <set>
@@ -83,6 +84,26 @@ TEST_CASE("every default that is a value is read back as itself") {
     if (!is_value || given) continue;
     INFO(key_of(record) << " = " << record.default_text);
     CHECK(load_text(kSound, {key_of(record) + "=" + record.default_text}).front().hash == hash);
+  }
+}
+
+TEST_CASE("words that the rules refuse as not simulated are known as such, and no others") {
+  for (const KeyRecord& record : key_records()) {
+    if (record.type != "one of") continue;
+    std::string rest = record.range + ", ";
+    while (!rest.empty()) {
+      const std::string word = rest.substr(0, rest.find(", "));
+      rest.erase(0, word.size() + 2);
+      INFO(key_of(record) << " = " << word);
+      bool refused = false;
+      for (const Problem& problem :
+           problems_of([&] { load_text(kSound, {key_of(record) + "=" + word}); }))
+        refused = refused || (problem.key == key_of(record) &&
+                              problem.what.find("not simulated") != std::string::npos);
+      CHECK(refused == (std::ranges::count(record.refused, word) == 1));
+    }
+    if (record.name == "precision") CHECK(record.refused == Set{"mxfp8", "nvfp4"});
+    if (record.name == "method") CHECK(record.refused.size() == 9);
   }
 }
 
