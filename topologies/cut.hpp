@@ -9,8 +9,8 @@ namespace scapesim::topology {
 /// [M28] Of a tree: exact with two levels; with three the smallest cut by whole pods and racks.
 BytesPerSecond tree_bisection(const Fabric::Parts& parts, int nodes);
 
-/// [M65] Of routers: the smallest of the cuts that Routing::orders() names, so never below the true
-/// bisection.
+/// [M65] Of routers: the smallest of the cuts along the orders of Routing::orders(), also after
+/// exchanges between their halves; never below the true bisection.
 BytesPerSecond routed_bisection(const Fabric::Parts& parts, int nodes);
 
 }  // namespace scapesim::topology

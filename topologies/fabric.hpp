@@ -70,7 +70,7 @@ using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, 
 struct Routing {
   /// Appends the links from one router to another.
   std::function<void(std::uint32_t from, std::uint32_t to, std::vector<LinkId>& path)> append;
-  /// Orders of all routers whose first halves are worth cutting off, see bisection().
+  /// Orders of all routers whose first ones are worth cutting off, see bisection().
   std::function<std::vector<std::vector<std::uint32_t>>()> orders;
 };
 
