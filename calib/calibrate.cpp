@@ -99,6 +99,11 @@ void use_logs(Calibration& out, const CalibrationInput& input) {
                       step ? "no communication timers (--timing-log-level 2)" : "no step times"));
       continue;
     }
+    if (*communication >= *step) {
+      out.gaps.push_back(log.observations.file +
+                         ": its communication timers add up to more than the step (overlapped?)");
+      continue;
+    }
     runs.push_back({.scenario = log.scenario,
                     .computation = *step - *communication,
                     .communication = *communication});
@@ -110,8 +115,9 @@ void use_logs(Calibration& out, const CalibrationInput& input) {
       out.gaps.push_back("training logs: fewer than 3 with timers; two numbers need three rows");
     return;
   }
-  fit_transport(out.profile, runs, source, out.report);
-  fit_computation(out.profile, runs, source, out.report);
+  const cost::Origin origin = {Provenance::imported, source};
+  fit_transport(out.profile, runs, origin, out.report);
+  fit_computation(out.profile, runs, origin, out.report);
 }
 
 }  // namespace
@@ -159,6 +165,8 @@ Calibration calibrate(const CalibrationInput& input) {
     problems.add({}, "INPUT", "nothing in the input could be used", why);
     problems.raise();
   }
+  // What is written must be readable: ranges of all keys hold for fitted numbers too.
+  cost::parse_profile(cost::profile_json(out.profile), input.id + ".json");
   return out;
 }
 

@@ -106,8 +106,9 @@ ShippedProfiles build_shipped_profiles(const std::filesystem::path& root) {
   sockets.note =
       "GPU kernels from published Hopper rows; one GEMM scale, host term, bandwidth and "
       "latency fitted to dense training runs only. No SCAPE run was used.";
-  const std::string source =
-      "dense runs of two models on TACC Vista, NCCL over TCP sockets (calib/data/vista_scape.csv)";
+  const cost::Origin source = {
+      Provenance::published,
+      "dense runs of two models on TACC Vista, NCCL over TCP sockets (calib/data/vista_scape.csv)"};
   fit_transport(sockets, runs, source, shipped.report);
   fit_computation(sockets, runs, source, shipped.report);
   sockets.numbers["network.scalar_latency_s"] = {25e-6,

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <limits>
 
-#include "sim/base/check.hpp"
+#include "sim/base/error.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/workload/workload.hpp"
 
@@ -15,7 +15,6 @@ namespace scapesim::calib {
 using cost::Factor;
 using cost::Number;
 using cost::Profile;
-using cost::Provenance;
 using Eigen::VectorXd;
 
 namespace {
@@ -76,18 +75,18 @@ RunRing ring_of(const Prepared& prepared, const Profile& profile) {
   return ring;
 }
 
-std::string sentence(const std::string& source, const Fit& fit) {
-  return fmt::format("{}: {} rows, rms {:.2f} %, worst {:.2f} %", source, fit.rows, 100 * fit.rms,
-                     100 * fit.worst);
+cost::Origin with_residuals(const std::string& what, const cost::Origin& source, const Fit& fit) {
+  return {source.kind, fmt::format("{} {}: {} rows, rms {:.2f} %, worst {:.2f} %", what,
+                                   source.source, fit.rows, 100 * fit.rms, 100 * fit.worst)};
 }
 
 /// A fitted number with the 90 % range of its standard error. A number that the rows hardly tell
 /// from 0 keeps a low end above it.
-Number fitted(double value, double error, int freedom, Factor factor, const std::string& source) {
+Number fitted(double value, double error, int freedom, Factor factor, const cost::Origin& origin) {
   constexpr double kLeast = 0.05;  // of the value
   const double half_width = range90(freedom) * error;
   const double low = std::max(value - half_width, kLeast * value);
-  return {value, low, value + half_width, factor, {Provenance::published, source}};
+  return {value, low, value + half_width, factor, origin};
 }
 
 /// fit_ring(), with alpha held at 0 when the rows would make it negative.
@@ -114,9 +113,12 @@ Seconds computation(const TrainingRun& run, const Profile& profile) {
 }
 
 void fit_transport(Profile& profile, const std::vector<TrainingRun>& runs,
-                   const std::string& source, std::string& report) {
+                   const cost::Origin& source, std::string& report) {
   profile.numbers["network.efficiency"] = {
-      1, 1, 1, Factor::network, {Provenance::published, "the transport cap decides"}};
+      1, 1, 1, Factor::network, {source.kind, "the transport cap decides"}};
+  for (const char* key :
+       {"network.small_below_B", "network.small_efficiency", "network.small_hop_latency_s"})
+    profile.numbers.erase(key);
   std::vector<RingRow> rows;
   Bytes smallest(std::numeric_limits<double>::infinity());
   for (const TrainingRun& run : runs) {
@@ -125,19 +127,22 @@ void fit_transport(Profile& profile, const std::vector<TrainingRun>& runs,
     smallest = std::min(smallest, ring.smallest);
   }
   const Fit fit = fit_ring_without_negatives(rows);
+  if (!(fit.value[0] > 0)) {
+    Problems problems;
+    problems.add({}, "INPUT", "communication time does not grow with the bytes communicated",
+                 "the timers may not cover the gradient collectives: " + source.source);
+    problems.raise();
+  }
   const double bandwidth = 1 / fit.value[0];
   const int freedom = fit.rows - 2;
-  const std::string origin = sentence("fit of t = volume/B + steps alpha to " + source, fit);
+  const cost::Origin origin = with_residuals("fit of t = volume/B + steps alpha to", source, fit);
   profile.numbers["network.transport_cap_Bps"] =
       fitted(bandwidth, bandwidth * fit.standard_error[0] / fit.value[0], freedom, Factor::network,
              origin);
   profile.numbers["network.hop_latency_s"] =
       fitted(fit.value[1], fit.standard_error[1], freedom, Factor::latency, origin);
-  profile.numbers["network.smallest_fitted_B"] = {smallest.si(),
-                                                  smallest.si(),
-                                                  smallest.si(),
-                                                  Factor::latency,
-                                                  {Provenance::published, origin}};
+  profile.numbers["network.smallest_fitted_B"] = {smallest.si(), smallest.si(), smallest.si(),
+                                                  Factor::latency, origin};
   report += fmt::format(
       "transport: {} rows, rms {:.2f} %, worst {:.2f} %: B {:.3f} GB/s, alpha "
       "{:.3f} ms per hop\n",
@@ -145,7 +150,7 @@ void fit_transport(Profile& profile, const std::vector<TrainingRun>& runs,
 }
 
 void fit_computation(Profile& profile, const std::vector<TrainingRun>& runs,
-                     const std::string& source, std::string& report) {
+                     const cost::Origin& source, std::string& report) {
   std::vector<Prepared> list;
   for (const TrainingRun& run : runs) list.push_back(prepared(run));
   const auto count = static_cast<Eigen::Index>(runs.size());
@@ -163,15 +168,15 @@ void fit_computation(Profile& profile, const std::vector<TrainingRun>& runs,
   };
   const Fit fit = fit_positive(model, measured, VectorXd{{0.9, 0.02}});
   const int freedom = fit.rows - 2;
-  const std::string origin =
-      sentence("fit of one GEMM scale and one host term per step to " + source, fit);
+  const cost::Origin origin =
+      with_residuals("fit of one GEMM scale and one host term per step to", source, fit);
   profile.numbers["gemm.scale"] =
       fitted(fit.value[0], fit.standard_error[0], freedom, Factor::gemm, origin);
   profile.numbers["host.step_s"] =
       fitted(fit.value[1], fit.standard_error[1], freedom, Factor::host, origin);
   const double spread = std::exp(range90(freedom) * fit.rms);
   profile.numbers["model.discrepancy"] = {
-      1, 1 / spread, spread, Factor::model, {Provenance::published, "rms residual of " + origin}};
+      1, 1 / spread, spread, Factor::model, {source.kind, "rms residual of " + origin.source}};
   report += fmt::format(
       "computation: {} rows, rms {:.2f} %, worst {:.2f} %: scale {:.4f}, host "
       "{:.1f} ms per step\n",

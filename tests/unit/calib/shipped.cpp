@@ -146,8 +146,8 @@ TEST_CASE("[M82] [M85] transport, GEMM scale and host term are recovered from ti
   for (const char* key : {"hbm.bandwidth_Bps", "hbm.launch_s", "gemm.efficiency"})
     fitted.numbers.at(key) = truth.numbers.at(key);
   std::string report;
-  calib::fit_transport(fitted, runs, "made up", report);
-  calib::fit_computation(fitted, runs, "made up", report);
+  calib::fit_transport(fitted, runs, {cost::Provenance::published, "made up"}, report);
+  calib::fit_computation(fitted, runs, {cost::Provenance::published, "made up"}, report);
   CHECK(fitted.number("network.transport_cap_Bps") == Approx(5e9).epsilon(1e-9));
   CHECK(fitted.number("network.hop_latency_s") == Approx(2e-4).epsilon(1e-9));
   // Where the fit stops: steps by finite differences of 1e-4 in the logarithm.
@@ -163,7 +163,7 @@ TEST_CASE("[M82] a latency that the rows would make negative is held at zero") {
     run.communication -= Seconds(0.005 * (run.scenario.cluster.gpus - 1));
   cost::Profile fitted = cost::load_profile("gh200-datasheet", {});
   std::string report;
-  calib::fit_transport(fitted, runs, "made up", report);
+  calib::fit_transport(fitted, runs, {cost::Provenance::published, "made up"}, report);
   CHECK(fitted.number("network.hop_latency_s") == 0);
   CHECK(fitted.number("network.transport_cap_Bps") > 0);
 }

@@ -17,8 +17,8 @@ namespace {
 cost::Profile refitted(const std::vector<calib::TrainingRun>& runs) {
   cost::Profile profile = cost::load_profile("gh200-datasheet", {});
   std::string report;
-  calib::fit_transport(profile, runs, "dense Vista runs", report);
-  calib::fit_computation(profile, runs, "dense Vista runs", report);
+  calib::fit_transport(profile, runs, {cost::Provenance::published, "dense Vista runs"}, report);
+  calib::fit_computation(profile, runs, {cost::Provenance::published, "dense Vista runs"}, report);
   return profile;
 }
 
