@@ -136,7 +136,7 @@ void start_ring(const Fabric& fabric, const plan::Group& ring, const plan::Colle
 
 }  // namespace
 
-std::vector<Seconds> chunk_level_ends(const Fabric& fabric, const std::vector<plan::Group>& groups,
+std::vector<Seconds> chunk_level_ends(const Fabric& fabric, const std::vector<plan::GroupSet>& sets,
                                       const std::vector<plan::CollectiveCall>& calls) {
   SimgridEngine engine;
   const Seconds begin(s4u::Engine::get_clock());
@@ -146,15 +146,18 @@ std::vector<Seconds> chunk_level_ends(const Fabric& fabric, const std::vector<pl
   Platform platform(fabric, calls.front().terms);
   for (const plan::CollectiveCall& call : calls) {
     SCAPESIM_CHECK(call.kind != graph::CollectiveKind::broadcast, "{}: no chunks", call.name);
-    rings.push_back(plan::rings_of(fabric, groups.at(call.group)));
-    for (const plan::Group& ring : rings.back())
+    std::vector<plan::Group>& list = rings.emplace_back();
+    for (const plan::Group& group : sets.at(call.group).groups)
+      for (plan::Group& ring : plan::rings_of(fabric, group)) list.push_back(std::move(ring));
+    for (const plan::Group& ring : list)
       if (ring.size() > 1) platform.add_ring(ring);
   }
   platform.seal();
   std::deque<Member> members;  // addresses stay
   for (std::size_t i = 0; i < calls.size(); ++i)
     for (std::size_t ring = 0; ring < rings[i].size(); ++ring) {
-      const Bytes share = calls[i].size / static_cast<double>(rings[i].size());
+      const auto groups = static_cast<double>(sets[calls[i].group].groups.size());
+      const Bytes share = calls[i].size * groups / static_cast<double>(rings[i].size());
       const std::string name = std::to_string(i) + "." + std::to_string(ring) + ".";
       if (rings[i][ring].size() > 1)
         start_ring(fabric, rings[i][ring], calls[i], share, name, &ends[i], members);

@@ -14,7 +14,7 @@ namespace scapesim::engine {
 /// plan::plan_collectives(): all-reduce, reduce-scatter and all-gather, with equal terms. Chunks
 /// are whole bytes (rounded).
 std::vector<Seconds> chunk_level_ends(const topology::Fabric& fabric,
-                                      const std::vector<plan::Group>& groups,
+                                      const std::vector<plan::GroupSet>& sets,
                                       const std::vector<plan::CollectiveCall>& calls);
 
 }  // namespace scapesim::engine

@@ -19,18 +19,39 @@ using CollectiveId = Id<struct CollectiveTag>;
 using ResourceId = Id<struct ResourceTag>;
 
 /// One FIFO each. Every communicator has its own, so does every copy direction.
-enum class Stream { compute, communication, mask_communication, copy_in, copy_out, host };
+enum class Stream {
+  compute,
+  communication,  ///< gradients and parameters, over data-parallel ranks
+  mask_communication,
+  tensor_communication,
+  context_communication,
+  expert_communication,
+  send_forward,  ///< activations to the next pipeline stage
+  receive_forward,
+  send_backward,  ///< their gradients to the stage before
+  receive_backward,
+  copy_in,
+  copy_out,
+  host
+};
 inline std::span<const Named<Stream>> names_of(Stream*) {
   using enum Stream;
   static constexpr Named<Stream> kRows[] = {{compute, "compute"},
                                             {communication, "communication"},
                                             {mask_communication, "mask communication"},
+                                            {tensor_communication, "tensor communication"},
+                                            {context_communication, "context communication"},
+                                            {expert_communication, "expert communication"},
+                                            {send_forward, "send forward"},
+                                            {receive_forward, "receive forward"},
+                                            {send_backward, "send backward"},
+                                            {receive_backward, "receive backward"},
                                             {copy_in, "copy in"},
                                             {copy_out, "copy out"},
                                             {host, "host"}};
   return kRows;
 }
-inline constexpr int kStreams = 6;
+inline constexpr int kStreams = 13;
 
 /// What an operation counts as in the breakdown of a step.
 enum class Kind { compute, optimizer, communication, copy, host };
@@ -48,6 +69,61 @@ inline std::span<const Named<CollectiveKind>> names_of(CollectiveKind*) {
   static constexpr Named<CollectiveKind> kRows[] = {
       {all_reduce, "all-reduce"}, {reduce_scatter, "reduce-scatter"}, {all_gather, "all-gather"},
       {broadcast, "broadcast"},   {all_to_all, "all-to-all"},         {send_recv, "send-recv"}};
+  return kRows;
+}
+
+/// Ranks of the mesh that differ in this coordinate only form the groups of a collective.
+enum class Axis {
+  data,         ///< copies of the dense parameters: data times context ranks
+  expert_data,  ///< copies of the same experts
+  tensor,
+  context,
+  expert,
+  pipeline,   ///< a stage and the next
+  embedding,  ///< first and last stage, which share tied embeddings
+  world
+};
+inline std::span<const Named<Axis>> names_of(Axis*) {
+  using enum Axis;
+  static constexpr Named<Axis> kRows[] = {
+      {data, "data parallel"},     {expert_data, "expert data parallel"},
+      {tensor, "tensor parallel"}, {context, "context parallel"},
+      {expert, "expert parallel"}, {pipeline, "pipeline"},
+      {embedding, "embedding"},    {world, "all ranks"}};
+  return kRows;
+}
+
+/// How a collective moves its bytes.
+enum class Algorithm {
+  ring,
+  tree,       ///< double binary tree (Sanders, Speck, Traeff 2009)
+  nvls,       ///< the NVLink switch reduces and multicasts
+  nvls_tree,  ///< NVLS inside the node, a tree between nodes
+  sharp,      ///< the network's switches reduce
+  hierarchical,
+  halving_doubling,
+  pairwise,
+  pat
+};
+inline std::span<const Named<Algorithm>> names_of(Algorithm*) {
+  using enum Algorithm;
+  static constexpr Named<Algorithm> kRows[] = {{ring, "ring"},
+                                               {tree, "tree"},
+                                               {nvls, "nvls"},
+                                               {nvls_tree, "nvls-tree"},
+                                               {sharp, "sharp"},
+                                               {hierarchical, "hierarchical"},
+                                               {halving_doubling, "halving-doubling"},
+                                               {pairwise, "pairwise"},
+                                               {pat, "pat"}};
+  return kRows;
+}
+
+/// NCCL's wire formats: flags beside every 4 bytes, beside every 120, or none.
+enum class Protocol { ll, ll128, simple };
+inline std::span<const Named<Protocol>> names_of(Protocol*) {
+  using enum Protocol;
+  static constexpr Named<Protocol> kRows[] = {{ll, "LL"}, {ll128, "LL128"}, {simple, "Simple"}};
   return kRows;
 }
 

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "sim/base/check.hpp"
-#include "sim/plan/ring.hpp"
 #include "topologies/summary.hpp"
 
 namespace scapesim::plan {
@@ -73,7 +72,7 @@ std::vector<LinkClasses::Class> LinkClasses::used() const {
   return list;
 }
 
-std::vector<graph::Load> ResourceTable::loads(std::size_t column, const NetworkTerms& terms) {
+std::vector<graph::Load> ResourceTable::loads(std::size_t column, const cost::NetworkTerms& terms) {
   std::vector<graph::Load> list;
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     const double flows = classes_[i].flows[column];

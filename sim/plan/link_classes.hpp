@@ -7,12 +7,11 @@
 #include <optional>
 #include <vector>
 
+#include "sim/cost/network_terms.hpp"
 #include "sim/graph/graph.hpp"
 #include "topologies/fabric.hpp"
 
 namespace scapesim::plan {
-
-struct NetworkTerms;
 
 /// A partition of the fabric's links, refined by one column of flow counts at a time.
 class LinkClasses {
@@ -46,7 +45,7 @@ class ResourceTable {
 
   /// [M27] Loads of one flow of a column's pattern. A flow that reaches a share e of the line rate
   /// occupies 1/e of itself on the line, so that calls of different efficiency may share it.
-  std::vector<graph::Load> loads(std::size_t column, const NetworkTerms& terms);
+  std::vector<graph::Load> loads(std::size_t column, const cost::NetworkTerms& terms);
   std::vector<graph::Resource> take() { return std::move(resources_); }
 
  private:

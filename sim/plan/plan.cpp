@@ -24,7 +24,7 @@ LayerCost layer_cost(const std::vector<workload::Operation>& operations,
                      const cost::KernelCosts& costs) {
   LayerCost sum;
   for (const workload::Operation& operation : operations) {
-    sum.time += std::visit([&](const auto& shape) { return costs.time(shape); }, operation.shape);
+    sum.time += workload::time_of(operation, costs);
     sum.flops += workload::flops_of(operation);
   }
   return sum;
@@ -162,25 +162,8 @@ void add_network(graph::StepGraph& graph, const strategy::Program& program,
 
 }  // namespace
 
-// [M29] A regime's number, else the bulk one.
 NetworkTerms network_terms(const cost::Profile* profile, Bytes size) {
-  NetworkTerms terms;
-  if (profile == nullptr) return terms;
-  const bool small = profile->has("network.small_below_B") &&
-                     size < Bytes(profile->number("network.small_below_B"));
-  const auto key = [&](std::string_view small_key, std::string_view bulk_key) {
-    return small && profile->has(small_key) ? small_key : bulk_key;
-  };
-  terms.efficiency = profile->number(key("network.small_efficiency", "network.efficiency"));
-  if (profile->has("network.transport_cap_Bps"))
-    terms.transport_cap = BytesPerSecond(profile->number("network.transport_cap_Bps"));
-  const auto latency = key("network.small_hop_latency_s", "network.hop_latency_s");
-  if (profile->has(latency)) terms.hop_latency = Seconds(profile->number(latency));
-  if (profile->has("network.node_efficiency"))
-    terms.node_efficiency = profile->number("network.node_efficiency");
-  if (profile->has("network.node_hop_latency_s"))
-    terms.node_hop_latency = Seconds(profile->number("network.node_hop_latency_s"));
-  return terms;
+  return cost::modes_of(profile, graph::CollectiveKind::all_reduce, size, {}).front().terms;
 }
 
 graph::StepGraph step_graph(const spec::Scenario& scenario, const workload::Workload& workload,

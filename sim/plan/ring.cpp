@@ -50,12 +50,12 @@ struct Pattern {
   std::size_t column = 0;  ///< its flow counts in the link classes
 };
 
-Pattern lay(const Fabric& fabric, const Group& group, std::size_t hops, LinkClasses& classes) {
+/// Adds a group's rings to the flows per link; the pattern keeps the slowest group's hops.
+void add_rings(const Fabric& fabric, const Group& group, std::size_t hops, Pattern& pattern,
+               std::vector<std::uint32_t>& flows) {
   const std::vector<Group> rings = rings_of(fabric, group);
-  Pattern pattern;
-  pattern.rings = rings.size();
-  pattern.hops = hops;
-  std::vector<std::uint32_t> flows(static_cast<std::size_t>(fabric.links()));
+  pattern.rings = std::min(pattern.rings, rings.size());
+  std::size_t between_nodes = 0;
   std::vector<LinkId> path;
   for (const Group& ring : rings)
     for (std::size_t i = 0; i < hops; ++i) {
@@ -65,9 +65,18 @@ Pattern lay(const Fabric& fabric, const Group& group, std::size_t hops, LinkClas
       fabric.append_path(from, to, path);
       for (const LinkId link : path) ++flows[index(link)];
       if (&ring != &rings.front() || fabric.node_of(from) == fabric.node_of(to)) continue;
-      ++pattern.hops_between_nodes;
+      ++between_nodes;
       pattern.fabric_latency = std::max(pattern.fabric_latency, fabric.latency(from, to));
     }
+  pattern.hops_between_nodes = std::max(pattern.hops_between_nodes, between_nodes);
+}
+
+Pattern lay(const Fabric& fabric, const GroupSet& set, std::size_t hops, LinkClasses& classes) {
+  Pattern pattern;
+  pattern.rings = set.groups.front().size();
+  pattern.hops = hops;
+  std::vector<std::uint32_t> flows(static_cast<std::size_t>(fabric.links()));
+  for (const Group& group : set.groups) add_rings(fabric, group, hops, pattern, flows);
   pattern.column = classes.refine(flows);
   return pattern;
 }
@@ -133,18 +142,18 @@ RingWork ring_work(CollectiveKind kind, Bytes size, int ranks) {
   throw InternalError("no ring algorithm for " + std::string(name_of(kind)));
 }
 
-NetworkPlan plan_collectives(const Fabric& fabric, const std::vector<Group>& groups,
+NetworkPlan plan_collectives(const Fabric& fabric, const std::vector<GroupSet>& sets,
                              const std::vector<CollectiveCall>& calls) {
   LinkClasses classes(fabric);
   std::map<std::pair<std::size_t, std::size_t>, Pattern> patterns;  // by group and hops
   std::vector<const Pattern*> pattern_of(calls.size());
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    const std::size_t ranks = groups.at(calls[i].group).size();
+    const std::size_t ranks = sets.at(calls[i].group).groups.front().size();
     SCAPESIM_CHECK(ranks > 0, "{}: empty group", calls[i].name);
     if (ranks == 1) continue;
     const std::size_t hops = calls[i].kind == CollectiveKind::broadcast ? ranks - 1 : ranks;
     const auto [entry, is_new] = patterns.try_emplace({calls[i].group, hops});
-    if (is_new) entry->second = lay(fabric, groups[calls[i].group], hops, classes);
+    if (is_new) entry->second = lay(fabric, sets[calls[i].group], hops, classes);
     pattern_of[i] = &entry->second;
   }
 
@@ -155,7 +164,7 @@ NetworkPlan plan_collectives(const Fabric& fabric, const std::vector<Group>& gro
     graph::Collective& out = plan.collectives.emplace_back();
     out.name = call.name;
     out.kind = call.kind;
-    out.group_size = static_cast<int>(groups[call.group].size());
+    out.group_size = static_cast<int>(sets[call.group].groups.front().size());
     out.bytes = call.size;
     out.members = call.members;
     if (pattern_of[i] != nullptr)

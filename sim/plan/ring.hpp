@@ -4,25 +4,18 @@
 // where that is optimistic (rings drift apart when a hop's latency exceeds a tenth of a chunk).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/cost/network_terms.hpp"
 #include "sim/graph/graph.hpp"
 #include "topologies/fabric.hpp"
 
 namespace scapesim::plan {
 
-/// How well a machine's transport uses the fabric.
-struct NetworkTerms {
-  double efficiency = 1;               ///< share of the line rate of NICs and trunks reached
-  double node_efficiency = 1;          ///< the same for links inside a node
-  BytesPerSecond transport_cap;        ///< per NIC and direction, all calls together; 0: none
-  std::optional<Seconds> hop_latency;  ///< between nodes, per ring step; none: the fabric's
-  Seconds node_hop_latency;            ///< inside a node, per ring step
-};
+using cost::NetworkTerms;
 
-/// One call of a collective by the GPUs of groups[group], in ring order.
+/// One call of a collective by all groups of sets[group] at the same time.
 struct CollectiveCall {
   std::string name;
   graph::CollectiveKind kind = graph::CollectiveKind::all_reduce;
@@ -38,13 +31,22 @@ struct NetworkPlan {
   std::vector<graph::Resource> resources;
 };
 
+/// GPUs in ring order.
 using Group = std::vector<topology::GpuId>;
+
+/// Disjoint groups of one size that make the same calls at the same time, each among its own
+/// members, as the tensor-parallel groups of a pipeline stage do. At least one.
+struct GroupSet {
+  std::vector<Group> groups;
+  GroupSet(Group group) : groups{std::move(group)} {}  // NOLINT: one group is a set
+  explicit GroupSet(std::vector<Group> list) : groups(std::move(list)) {}
+};
 
 /// All collectives of a plan together, since they share links. A group is in ring order with the
 /// GPUs of a node side by side; with several NICs per node there is a ring per NIC, of which ring c
 /// leaves the node through NIC c, and each carries its share of the bytes. A group of one has no
 /// phases. Kinds other than all_reduce, reduce_scatter, all_gather and broadcast are refused.
-NetworkPlan plan_collectives(const topology::Fabric& fabric, const std::vector<Group>& groups,
+NetworkPlan plan_collectives(const topology::Fabric& fabric, const std::vector<GroupSet>& sets,
                              const std::vector<CollectiveCall>& calls);
 
 /// The rings of a group: the group itself without several NICs per node, see plan_collectives().

@@ -237,6 +237,17 @@ Flops flops_of(const Operation& operation) {
   return Flops(0);
 }
 
+Seconds time_of(const Operation& operation, const cost::KernelCosts& costs) {
+  return std::visit(
+      [&]<class Shape>(const Shape& shape) {
+        if constexpr (std::is_same_v<Shape, Exchange>)
+          return Seconds(0);
+        else
+          return costs.time(shape);
+      },
+      operation.shape);
+}
+
 Workload workload_of(const spec::Model& model, const spec::Training& training) {
   const Shape s = shape_of(model, training);
   Workload work;

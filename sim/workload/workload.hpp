@@ -10,6 +10,7 @@
 
 #include "sim/base/units.hpp"
 #include "sim/cost/kernels.hpp"
+#include "sim/graph/graph.hpp"
 #include "sim/spec/spec.hpp"
 
 namespace scapesim::workload {
@@ -18,13 +19,22 @@ using cost::Attention;
 using cost::Gemm;
 using cost::Pass;
 
-struct Operation {
-  std::string name;
-  std::variant<Gemm, Attention, Pass> shape;
+/// A collective that a layer's computation waits for: every rank of the axis calls it.
+struct Exchange {
+  graph::CollectiveKind kind = graph::CollectiveKind::all_reduce;
+  graph::Axis axis = graph::Axis::tensor;
+  Bytes bytes;  ///< the nccl-tests size of the call
 };
 
-/// FLOPs an operation executes; 0 for passes.
+struct Operation {
+  std::string name;
+  std::variant<Gemm, Attention, Pass, Exchange> shape;
+};
+
+/// FLOPs an operation executes; 0 for passes and exchanges.
 Flops flops_of(const Operation& operation);
+/// Time of an operation's kernels; 0 for exchanges, which are timed on the fabric.
+Seconds time_of(const Operation& operation, const cost::KernelCosts& costs);
 
 /// A parameter tensor in the order of the optimizer's flat buffer.
 struct Tensor {

@@ -74,7 +74,7 @@ inline graph::Operation enter(std::uint32_t collective, graph::Stream stream) {
 /// All calls begin together, each on a stream of its own (five at most), and a step begins when all
 /// calls of the one before have ended. Operation i is call i.
 inline graph::StepGraph only_calls(const topology::Fabric& fabric,
-                                   const std::vector<plan::Group>& groups,
+                                   const std::vector<plan::GroupSet>& groups,
                                    const std::vector<plan::CollectiveCall>& calls) {
   plan::NetworkPlan network = plan::plan_collectives(fabric, groups, calls);
   graph::StepGraph graph;

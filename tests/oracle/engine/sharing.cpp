@@ -16,7 +16,7 @@ namespace {
 
 /// When each call has ended, if all begin at 0 and nothing else runs.
 std::vector<Seconds> fluid_ends(const topology::Fabric& fabric,
-                                const std::vector<plan::Group>& groups,
+                                const std::vector<plan::GroupSet>& groups,
                                 const std::vector<plan::CollectiveCall>& calls) {
   const auto graph = only_calls(fabric, groups, calls);
   const auto timeline = engine::replay(graph, {.driver = engine::Driver::standalone});
@@ -42,7 +42,7 @@ TEST_CASE("[M22] two rings on a 4:1 tapered tree share trunks max-min fairly, so
   // 2.8125 s. With half of the bytes the contiguous ring ends at 1.40625 s, and the strided one,
   // with 14.0625 GB left, goes on at 12.5 GB/s for 1.125 s.
   const auto fabric = topology::build_fabric(without_latency(tree_cluster(4, 4)), 16);
-  const std::vector<plan::Group> groups = {strided_ring(16, 1), strided_ring(16, 4)};
+  const std::vector<plan::GroupSet> groups = {strided_ring(16, 1), strided_ring(16, 4)};
   const auto same =
       fluid_ends(fabric, groups, {call(all_reduce, 15_GB, 0), call(all_reduce, 15_GB, 1)});
   REQUIRE(same[0].si() == exactly(2.8125));
@@ -104,7 +104,7 @@ TEST_CASE("one ring simulated chunk by chunk ends when the fluid ring does") {
   const auto cluster = tree_cluster(4, 2);
   const auto fabric =
       topology::build_fabric(has_latency ? cluster : without_latency(cluster), static_cast<int>(n));
-  const std::vector<plan::Group> groups = {strided_ring(n, stride)};
+  const std::vector<plan::GroupSet> groups = {strided_ring(n, stride)};
   const std::vector calls = {call(kind, 16_GB)};
   const auto fluid = fluid_ends(fabric, groups, calls);
   const auto chunks = engine::chunk_level_ends(fabric, groups, calls);
@@ -114,7 +114,7 @@ TEST_CASE("one ring simulated chunk by chunk ends when the fluid ring does") {
 TEST_CASE("rings of nodes with several NICs, chunk by chunk, end when the fluid ones do") {
   const auto [gpus, nics] = GENERATE(table<int, int>({{2, 1}, {2, 2}, {4, 2}, {4, 4}}));
   const auto fabric = topology::build_fabric(without_latency(node_cluster(gpus, nics)), 4);
-  const std::vector<plan::Group> groups = {plan::consecutive_gpus(4 * gpus)};
+  const std::vector<plan::GroupSet> groups = {plan::consecutive_gpus(4 * gpus)};
   const std::vector calls = {call(all_reduce, 16_GB)};
   const auto fluid = fluid_ends(fabric, groups, calls);
   const auto chunks = engine::chunk_level_ends(fabric, groups, calls);
@@ -125,7 +125,7 @@ TEST_CASE("two rings on shared trunks, chunk by chunk, end when the fluid ones d
   const double taper = GENERATE(1, 2, 4);
   const auto other = GENERATE(all_reduce, all_gather);
   const auto fabric = topology::build_fabric(without_latency(tree_cluster(4, taper)), 16);
-  const std::vector<plan::Group> groups = {strided_ring(16, 1), strided_ring(16, 4)};
+  const std::vector<plan::GroupSet> groups = {strided_ring(16, 1), strided_ring(16, 4)};
   const std::vector calls = {call(all_reduce, 16_GB, 0), call(other, 16_GB, 1)};
   const auto fluid = fluid_ends(fabric, groups, calls);
   const auto chunks = engine::chunk_level_ends(fabric, groups, calls);
@@ -136,7 +136,7 @@ TEST_CASE("two rings on shared trunks, chunk by chunk, end when the fluid ones d
 TEST_CASE("[M26] latency of rings over nodes is right where latency or bandwidth dominates") {
   const auto [gpus, nics] = GENERATE(table<int, int>({{2, 1}, {4, 1}, {4, 2}, {4, 4}}));
   const auto fabric = topology::build_fabric(node_cluster(gpus, nics), 4);
-  const std::vector<plan::Group> groups = {plan::consecutive_gpus(4 * gpus)};
+  const std::vector<plan::GroupSet> groups = {plan::consecutive_gpus(4 * gpus)};
   const auto difference = [&](Bytes size) {
     const std::vector calls = {call(all_reduce, size)};
     const Seconds fluid = fluid_ends(fabric, groups, calls)[0];

@@ -57,7 +57,7 @@ TEST_CASE("[M21] all-gather and reduce-scatter send (n-1)/n of the whole, in n-1
 
 TEST_CASE("[M25] a broadcast sends the whole message one way and leaves the way back free") {
   const auto fabric = topology::build_fabric(flat_cluster(), 2);
-  const auto plan = plan::plan_collectives(fabric, {{{0}, {1}}, {{1}, {0}}},
+  const auto plan = plan::plan_collectives(fabric, {plan::Group{{0}, {1}}, plan::Group{{1}, {0}}},
                                            {call(broadcast, 1_KiB, 0), call(broadcast, 1_KiB, 1)});
   REQUIRE(plan.collectives[0].phases.at(0).bytes == 1_KiB);
   REQUIRE(plan.resources.size() == 2);  // opposite broadcasts share no link
@@ -93,7 +93,8 @@ TEST_CASE("all links of a flat ring are one resource, however many ranks") {
 TEST_CASE("links that differ in one collective's flows are apart") {
   // Ring 0 stays in rack 0; ring 1 alternates. NICs of rack 0 carry both, those of rack 1 one.
   const auto fabric = topology::build_fabric(tree_cluster(2, 1), 4);
-  const std::vector<plan::Group> groups = {{{0}, {1}}, {{0}, {2}, {1}, {3}}};
+  const std::vector<plan::GroupSet> groups = {plan::Group{{0}, {1}},
+                                              plan::Group{{0}, {2}, {1}, {3}}};
   const auto plan =
       plan::plan_collectives(fabric, groups, {call(all_reduce, 1_B, 0), call(all_reduce, 1_B, 1)});
   REQUIRE(plan.resources.size() == 3);  // two classes of NICs, one of trunks

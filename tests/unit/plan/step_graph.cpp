@@ -77,7 +77,7 @@ TEST_CASE("[M11] a layer takes its kernels one after the other, and counts their
   const auto time_of = [&](const std::vector<workload::Operation>& list) {
     double sum = 0;
     for (const workload::Operation& operation : list)
-      sum += std::visit([&](const auto& shape) { return costs.time(shape).si(); }, operation.shape);
+      sum += workload::time_of(operation, costs).si();
     return sum;
   };
   const StepGraph graph = graph_of(scenario, profile);

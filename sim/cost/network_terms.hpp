@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a machine's transport, algorithms and protocols use a fabric: what a profile says about the
+// network, for one collective at a time. No links in here.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sim/cost/profile.hpp"
+#include "sim/graph/graph.hpp"
+
+namespace scapesim::cost {
+
+/// How well one algorithm with one protocol uses the links it crosses.
+struct NetworkTerms {
+  double efficiency = 1;               ///< share of the line rate of NICs and trunks reached
+  double node_efficiency = 1;          ///< the same for links inside a node
+  BytesPerSecond transport_cap;        ///< per NIC and direction, all calls together; 0: none
+  std::optional<Seconds> hop_latency;  ///< between nodes, per step; none: the fabric's
+  Seconds node_hop_latency;            ///< inside a node, per step
+  Seconds base_latency;                ///< once per call
+};
+
+/// Where the ranks of a group sit.
+struct Layout {
+  int ranks = 1;
+  int nodes = 1;
+  int nics_per_node = 1;  ///< that the group's ranks use
+};
+
+/// One way to run a call.
+struct Mode {
+  graph::Algorithm algorithm = graph::Algorithm::ring;
+  graph::Protocol protocol = graph::Protocol::simple;
+  NetworkTerms terms;
+};
+
+/// [M29] The ways a profile knows to run a collective of this size on this layout; without a
+/// profile a ring on raw links. At least one.
+std::vector<Mode> modes_of(const Profile* profile, graph::CollectiveKind kind, Bytes size,
+                           const Layout& layout);
+
+}  // namespace scapesim::cost
