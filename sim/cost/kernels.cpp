@@ -49,18 +49,33 @@ FlopsPerSecond peak(const spec::Gpu& gpu, spec::Precision precision) {
 
 // [M2] A multiply and an add per term.
 Flops flops_of(const Gemm& gemm) {
-  return Flops(2.0 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) *
-               static_cast<double>(gemm.k));
+  return Flops(2.0 * static_cast<double>(gemm.groups) * static_cast<double>(gemm.m) *
+               static_cast<double>(gemm.n) * static_cast<double>(gemm.k));
 }
 
-// [M2] Two products of s x s x head_dim per head, half of each under the causal mask; the backward
-// pass of flash attention has five products where forward has two (Dao 2023 sec. 3.1).
+// [M170] Query i of q sees the keys up to i + (kv - q), at most the window's last ones: the
+// integral of min(window, i + kv - q) over the queries that see any.
+double visible_pairs(const Attention& attention) {
+  const auto queries = static_cast<double>(attention.sequence);
+  const auto keys = static_cast<double>(attention.kv_sequence.value_or(attention.sequence));
+  const double window = std::min(
+      keys,
+      static_cast<double>(attention.window.value_or(std::numeric_limits<std::int64_t>::max())));
+  if (!attention.causal) return queries * window;
+  const double first = std::max(keys - queries, 0.0);    // keys that the first query with any sees
+  const double growing = std::max(window - first, 0.0);  // queries that see less than the window
+  const double whole = std::min(queries, keys) - growing;
+  return growing * first + growing * growing / 2 + whole * window;
+}
+
+// [M2] Two products per visible pair and head forward, one over head_dim and one over the width of
+// values; backward has five, three and two of them (Dao 2023 sec. 3.1: scores are computed again).
 Flops flops_of(const Attention& attention) {
-  const auto square =
-      static_cast<double>(attention.sequence) * static_cast<double>(attention.sequence);
-  const double forward =
-      2.0 * static_cast<double>(attention.batch * attention.heads * attention.head_dim) * square;
-  return Flops(attention.backward ? 2.5 * forward : forward);
+  const auto key = static_cast<double>(attention.head_dim);
+  const auto value = static_cast<double>(attention.value_head_dim.value_or(attention.head_dim));
+  const double per_pair = attention.backward ? 3 * key + 2 * value : key + value;
+  return Flops(2.0 * static_cast<double>(attention.batch * attention.heads) * per_pair *
+               visible_pairs(attention));
 }
 
 KernelCosts::KernelCosts(const Profile& profile, const spec::Gpu& gpu, spec::Precision precision)
@@ -92,6 +107,7 @@ Seconds KernelCosts::time(const Gemm& gemm) const {
   };
   const std::array<Tile, 3> tiles = {Tile{tile_m_, tile_n_, 1.0}, Tile{tile_n_, tile_m_, 1.0},
                                      Tile{tile_m_, tile_n_ / 2, small_tile_efficiency_}};
+  const auto groups = static_cast<double>(gemm.groups);
   const auto m = static_cast<double>(gemm.m);
   const auto n = static_cast<double>(gemm.n);
   const auto k = static_cast<double>(gemm.k);
@@ -99,14 +115,14 @@ Seconds KernelCosts::time(const Gemm& gemm) const {
 
   Seconds arithmetic(std::numeric_limits<double>::infinity());
   for (const Tile& tile : tiles) {
-    const double count = std::ceil(m / tile.m) * std::ceil(n / tile.n);
+    const double count = groups * std::ceil(m / tile.m) * std::ceil(n / tile.n);
     const double waves = std::ceil(count / multiprocessors_);
     const Flops issued(2.0 * waves * multiprocessors_ * tile.m * tile.n * k);
     arithmetic = std::min(arithmetic, issued * (overhead / tile.efficiency) / gemm_rate_);
   }
   // C is written as bf16 also by fp8 inputs; an fp32 accumulator is read and written.
   const double output_bytes = gemm.accumulate_fp32 ? 8.0 : std::max(2.0, element_bytes_);
-  const Bytes traffic((m * k + n * k) * element_bytes_ + m * n * output_bytes);
+  const Bytes traffic(groups * ((m * k + n * k) * element_bytes_ + m * n * output_bytes));
   return std::max(arithmetic, traffic / hbm_) + launch_;
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "sim/base/units.hpp"
 #include "sim/cost/profile.hpp"
@@ -11,21 +12,28 @@
 
 namespace scapesim::cost {
 
-/// C[m,n] (+)= A[m,k] B[k,n]; FLOPs 2mnk.
+/// C[m,n] (+)= A[m,k] B[k,n]; FLOPs 2mnk. With groups: so many such products in one launch (the
+/// experts of a rank); m, n and k are those of each, the mean where groups are uneven.
 struct Gemm {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
   bool accumulate_fp32 = false;  ///< weight gradient added to an fp32 buffer in the epilogue
+  std::int64_t groups = 1;
 };
 
-/// Flash attention of one layer, causal.
+/// Flash attention of one layer.
 struct Attention {
   std::int64_t batch = 0;
-  std::int64_t sequence = 0;
-  std::int64_t heads = 0;
-  std::int64_t head_dim = 0;
+  std::int64_t sequence = 0;  ///< of the queries
+  std::int64_t heads = 0;     ///< of the queries
+  std::int64_t head_dim = 0;  ///< of queries and keys
   bool backward = false;
+  bool causal = true;                               ///< the last query sees the last key
+  std::optional<std::int64_t> kv_heads = {};        ///< none: as many as query heads
+  std::optional<std::int64_t> kv_sequence = {};     ///< none: as long as the queries
+  std::optional<std::int64_t> value_head_dim = {};  ///< none: as wide as keys
+  std::optional<std::int64_t> window = {};          ///< keys that a query sees at most
 };
 
 /// Element-wise or reduction kernels bound by memory traffic; `launches` kernels.
@@ -36,6 +44,8 @@ struct Pass {
 
 /// FLOPs executed [M2].
 Flops flops_of(const Gemm& gemm);
+/// Query-key pairs that one head of one sequence computes; s^2/2 under the causal mask.
+double visible_pairs(const Attention& attention);
 Flops flops_of(const Attention& attention);
 
 /// The numbers of a profile that kernels need, read once.

@@ -155,6 +155,14 @@ TEST_CASE("[M10] a thin product takes its memory traffic and a launch") {
   CHECK(time(added, Precision::bf16) == roof(2, 8));  // fp32 read and written
 }
 
+TEST_CASE("[M10] groups share their waves: eight products of 25 tiles take two waves of 100") {
+  const KernelCosts costs = costs_of(one_tile_profile());
+  const Gemm one{.m = 128, .n = 256 * 25, .k = 4096};
+  Gemm eight = one;
+  eight.groups = 8;
+  CHECK(costs.time(eight).si() == Approx(2 * costs.time(one).si()).epsilon(kRounding));
+}
+
 TEST_CASE("GEMMs run at the peak of their precision, fp8 with an efficiency of its own if known") {
   cost::Profile profile = one_tile_profile();
   const Gemm gemm{.m = 12'800, .n = 25'600, .k = 8192};

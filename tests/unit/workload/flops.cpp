@@ -52,6 +52,49 @@ TEST_CASE("[M2] flash attention executes five products backward for two forward"
   CHECK(cost::flops_of(attention).si() == 2.5 * forward.si());
 }
 
+TEST_CASE("[M170] pairs are counted one by one: causal, windows, longer keys than queries") {
+  const auto counted = [](int queries, int keys, int window) {
+    double pairs = 0;  // the middle of a query's step: half a pair less than whole keys
+    for (int i = 0; i < queries; ++i) {
+      const double seen = i + 0.5 + keys - queries;
+      pairs += std::min<double>(window, std::max(seen, 0.0));
+    }
+    return pairs;
+  };
+  for (const int keys : {32, 64, 100, 256})
+    for (const int window : {1, 16, 64, 100, 1000}) {
+      const cost::Attention attention{.batch = 1,
+                                      .sequence = 64,
+                                      .heads = 1,
+                                      .head_dim = 1,
+                                      .kv_sequence = keys,
+                                      .window = window};
+      CAPTURE(keys, window);
+      CHECK(cost::visible_pairs(attention) == counted(64, keys, std::min(window, keys)));
+    }
+}
+
+TEST_CASE("[M170] without a mask every query meets every key, once per product") {
+  const cost::Attention attention{.batch = 2,
+                                  .sequence = 64,
+                                  .heads = 4,
+                                  .head_dim = 192,
+                                  .causal = false,
+                                  .kv_sequence = 128,
+                                  .value_head_dim = 128};
+  CHECK(cost::flops_of(attention).si() == 2.0 * 2 * 4 * 64 * 128 * (192 + 128));
+  cost::Attention backward = attention;
+  backward.backward = true;
+  CHECK(cost::flops_of(backward).si() == 2.0 * 2 * 4 * 64 * 128 * (3 * 192 + 2 * 128));
+}
+
+TEST_CASE("[M2] a grouped product takes the FLOPs of its groups") {
+  const cost::Gemm one{.m = 3, .n = 5, .k = 7};
+  cost::Gemm many = one;
+  many.groups = 8;
+  CHECK(cost::flops_of(many) == 8.0 * cost::flops_of(one));
+}
+
 TEST_CASE("[M3] a GPT's step takes Megatron-LM's FLOPs, with causal attention counted half") {
   // Narayanan et al. 2021, eq. 3 without recomputation: 72 B s l h^2 (1 + s/(6h) + V/(12 l h)),
   // which counts the whole square of attention; half of it is s/(12h).
