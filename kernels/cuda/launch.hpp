@@ -121,8 +121,18 @@ inline constexpr std::uint32_t kSelectChunk = 1U << 15U;
 inline constexpr std::uint32_t kRoundedSelectChunk = 1U << 19U;
 
 /// Chunks of all pieces in order, none across two pieces. On the host.
-std::vector<SelectChunk> select_chunks(std::span<const SelectPiece> pieces,
-                                       std::uint32_t chunk_elements);
+inline std::vector<SelectChunk> select_chunks(std::span<const SelectPiece> pieces,
+                                              std::uint32_t chunk_elements) {
+  std::vector<SelectChunk> chunks;
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    for (std::uint64_t done = 0; done < pieces[i].numel; done += chunk_elements) {
+      const std::uint64_t left = pieces[i].numel - done;
+      chunks.push_back({pieces[i].begin + done,
+                        static_cast<std::uint32_t>(left < chunk_elements ? left : chunk_elements),
+                        static_cast<std::uint32_t>(i)});
+    }
+  return chunks;
+}
 
 /// What selection finds for a piece: its smallest selected magnitude, and how many of the elements
 /// that have it are selected, lowest index first.
