@@ -4,10 +4,13 @@
 namespace scapesim::cost {
 
 // A regime's number, else the bulk one.
-std::vector<Mode> modes_of(const Profile* profile, graph::CollectiveKind /*kind*/, Bytes size,
+std::vector<Mode> modes_of(const Profile* profile, graph::CollectiveKind kind, Bytes size,
                            const Layout& /*layout*/) {
+  using enum graph::CollectiveKind;
+  const graph::Algorithm algorithm =
+      kind == all_to_all || kind == send_recv ? graph::Algorithm::pairwise : graph::Algorithm::ring;
   NetworkTerms terms;
-  if (profile == nullptr) return {{.terms = terms}};
+  if (profile == nullptr) return {{.algorithm = algorithm, .terms = terms}};
   const bool small = profile->has("network.small_below_B") &&
                      size < Bytes(profile->number("network.small_below_B"));
   const auto key = [&](std::string_view small_key, std::string_view bulk_key) {
@@ -22,7 +25,7 @@ std::vector<Mode> modes_of(const Profile* profile, graph::CollectiveKind /*kind*
     terms.node_efficiency = profile->number("network.node_efficiency");
   if (profile->has("network.node_hop_latency_s"))
     terms.node_hop_latency = Seconds(profile->number("network.node_hop_latency_s"));
-  return {{.terms = terms}};
+  return {{.algorithm = algorithm, .terms = terms}};
 }
 
 }  // namespace scapesim::cost

@@ -33,10 +33,13 @@ struct Mode {
   graph::Algorithm algorithm = graph::Algorithm::ring;
   graph::Protocol protocol = graph::Protocol::simple;
   NetworkTerms terms;
+  /// False: known, but at this size the library uses it only when told to.
+  bool offered = true;
 };
 
 /// [M29] The ways a profile knows to run a collective of this size on this layout; without a
-/// profile a ring on raw links. At least one.
+/// profile, or with one that names no algorithms, a ring (pairwise: all-to-all and send-recv). At
+/// least one is offered; of those the fastest runs. See collective_traffic.hpp for what each moves.
 std::vector<Mode> modes_of(const Profile* profile, graph::CollectiveKind kind, Bytes size,
                            const Layout& layout);
 
