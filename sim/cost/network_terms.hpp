@@ -4,6 +4,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/cost/profile.hpp"
@@ -36,6 +38,15 @@ struct Mode {
   /// False: known, but at this size the library uses it only when told to.
   bool offered = true;
 };
+
+/// Calls among ranks of one node, and all others, have terms of their own.
+enum class Scope { inside, between };
+
+/// The key of a mode's number or curve in a profile: "network.between.tree_ll128.hop_latency_s".
+/// Every algorithm has Simple; ring and tree have LL and LL128 too.
+std::string mode_key(Scope scope, graph::Algorithm algorithm, graph::Protocol protocol,
+                     std::string_view what);
+bool has_protocol(graph::Algorithm algorithm, graph::Protocol protocol);
 
 /// [M29] The ways a profile knows to run a collective of this size on this layout; without a
 /// profile, or with one that names no algorithms, a ring (pairwise: all-to-all and send-recv). At

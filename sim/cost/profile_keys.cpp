@@ -1,11 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every key a profile may hold: the reader, its range checks and the documentation use this table.
+#include <deque>
+#include <fmt/format.h>
+
+#include "sim/cost/network_terms.hpp"
 #include "sim/cost/profile.hpp"
 
 namespace scapesim::cost {
 
-std::span<const ProfileKey> number_keys() {
-  static const ProfileKey rows[] = {
+namespace {
+
+/// What a profile may say of one algorithm with one protocol.
+struct ModeKey {
+  std::string_view what;
+  std::string_view help;
+  double lowest;
+  double highest;
+  bool inside;  ///< also of calls inside one node
+};
+constexpr ModeKey kModeNumbers[] = {
+    {"base_latency_s", "once per call; absent: 0", 0, 1, true},
+    {"hop_latency_s", "per step between nodes; absent: network.hop_latency_s", 0, 1, false},
+    {"node_hop_latency_s", "per step inside a node; absent: network.node_hop_latency_s", 0, 1,
+     true},
+    {"from_B", "smallest call it is used for unless told to; absent: none", 0, 1e15, true},
+    {"below_B", "smallest call it is no longer used for; absent: none", 0, 1e15, true},
+};
+constexpr ModeKey kModeCurves[] = {
+    {"efficiency", "share of the line rate reached, over the bytes a rank passes on at a time",
+     1e-6, 1, true},
+    {"node_efficiency", "the same of links inside the node; absent: network.node_efficiency", 1e-6,
+     1, false},
+};
+
+/// Appends the rows of every mode; the texts live as long as the program.
+void add_mode_keys(std::vector<ProfileKey>& rows, std::span<const ModeKey> keys) {
+  static std::deque<std::string> texts;
+  for (const Scope scope : {Scope::inside, Scope::between})
+    for (const auto& [algorithm, name] : graph::names_of(static_cast<graph::Algorithm*>(nullptr)))
+      for (const auto& [protocol, word] : graph::names_of(static_cast<graph::Protocol*>(nullptr)))
+        for (const ModeKey& key : keys) {
+          if (!has_protocol(algorithm, protocol) || (scope == Scope::inside && !key.inside))
+            continue;
+          texts.push_back(mode_key(scope, algorithm, protocol, key.what));
+          rows.push_back({texts.back(), key.help, key.lowest, key.highest, false});
+        }
+}
+
+const std::vector<ProfileKey>& plain_number_keys() {
+  static const std::vector<ProfileKey> rows = {
       {"network.efficiency", "share of a NIC's line rate that large messages reach", 0.01, 1, true},
       {"network.transport_cap_Bps",
        "what the transport moves per NIC and direction; absent: no cap", 1e6, 1e13, false},
@@ -17,6 +60,8 @@ std::span<const ProfileKey> number_keys() {
        false},
       {"network.small_hop_latency_s", "network.hop_latency_s of that regime; absent: the same", 0,
        1, false},
+      {"network.nvls_ranks", "fewest ranks of a node for which NVLS is used; absent: any number", 1,
+       1e6, false},
       {"network.node_efficiency", "share of the line rate inside a node; absent: 1", 0.01, 1,
        false},
       {"network.node_hop_latency_s", "latency per ring step inside a node; absent: 0", 0, 1, false},
@@ -53,13 +98,33 @@ std::span<const ProfileKey> number_keys() {
   return rows;
 }
 
-std::span<const ProfileKey> curve_keys() {
-  static const ProfileKey rows[] = {
+const std::vector<ProfileKey>& plain_curve_keys() {
+  static const std::vector<ProfileKey> rows = {
       {"attention.forward.d64", "share of dense bf16 peak over sequence, causal counted half", 1e-4,
        1, true},
       {"attention.forward.d128", "the same for heads of 128", 1e-4, 1, true},
       {"attention.forward.d256", "the same for heads of 256", 1e-4, 1, true},
   };
+  return rows;
+}
+
+}  // namespace
+
+std::span<const ProfileKey> number_keys() {
+  static const std::vector<ProfileKey> rows = [] {
+    std::vector<ProfileKey> all = plain_number_keys();
+    add_mode_keys(all, kModeNumbers);
+    return all;
+  }();
+  return rows;
+}
+
+std::span<const ProfileKey> curve_keys() {
+  static const std::vector<ProfileKey> rows = [] {
+    std::vector<ProfileKey> all = plain_curve_keys();
+    add_mode_keys(all, kModeCurves);
+    return all;
+  }();
   return rows;
 }
 
