@@ -165,6 +165,18 @@ Field hourly_price() {
       "dollars per hour", range, [](auto& s) -> auto& { return s.cluster.gpu_price; }, read, text);
 }
 
+Field biases() {
+  Field field = choice([](auto& s) -> auto& { return s.model.biases; });
+  auto word = std::move(field.store);
+  field.store = [word](spec::Scenario& scenario, const Value& value) -> std::optional<Fault> {
+    const auto* flag = std::get_if<bool>(&value);
+    if (flag == nullptr) return word(scenario, value);
+    scenario.model.biases = *flag ? spec::Biases::all : spec::Biases::none;
+    return std::nullopt;
+  };
+  return field;
+}
+
 Field dimensions() {
   constexpr std::size_t kMost = 4;
   constexpr int kLongest = 10'000;  // four of them multiply within 64 bits

@@ -195,6 +195,23 @@ Field optional_quantity(Get get, Range<Q> range) {
   });
 }
 
+/// An integer or the word "none"; the member is a std::optional.
+template <class Get>
+Field optional_integer(Get get, Range<std::int64_t> range) {
+  using Optional = std::remove_cvref_t<decltype(get(std::declval<spec::Scenario&>()))>;
+  const auto read = [range](const Value& value) -> detail::Read<Optional> {
+    if (const auto* word = std::get_if<std::string>(&value); word != nullptr && *word == "none")
+      return Optional();
+    const detail::Read<std::int64_t> result = detail::read_integer(value, range);
+    if (const Fault* fault = std::get_if<Fault>(&result)) return *fault;
+    return Optional(static_cast<typename Optional::value_type>(std::get<std::int64_t>(result)));
+  };
+  return detail::field("integer", detail::range_text(range) + ", or none", get, read,
+                       [](const Optional& value) {
+                         return value ? std::to_string(*value) : detail::quoted("none");
+                       });
+}
+
 /// Name of a preset or a path; becomes the name of what it describes.
 template <class Get>
 Field preset(Get get) {
@@ -203,6 +220,8 @@ Field preset(Get get) {
   return result;
 }
 
+/// A word of spec::Biases, or true and false for all and none.
+Field biases();
 /// Which state lives in host memory: a list of "residual", "replica".
 Field offload_list();
 /// "2.5USD/h"

@@ -46,7 +46,6 @@ std::vector<Key> general_keys() {
 }
 
 std::vector<Key> model_keys() {
-  const Field later{"text", "", nullptr, nullptr};
   return {
       {"model", "preset", preset(AT(model.name)), derived("none: the other keys of [model]"),
        "a model of scenarios/models, or the path of such a file"},
@@ -59,12 +58,18 @@ std::vector<Key> model_keys() {
       {"model", "kv_heads", integer(AT(model.kv_heads), {1, 4096}), derived("heads"),
        "key and value heads; fewer than heads is grouped-query attention"},
       {"model", "head_dim", integer(AT(model.head_dim), {1, 4096}), derived("hidden / heads"),
-       "width of a head"},
+       "width of a head's queries and keys"},
       {"model", "ffn", integer(AT(model.ffn), {1, 2'000'000}), required("4096"),
        "inner width of the MLP, per gate"},
       {"model", "activation", choice(AT(model.activation)), kFromSpec,
        "MLP non-linearity; swiglu and geglu have a gate matrix"},
       {"model", "norm", choice(AT(model.norm)), kFromSpec, "normalisation layers"},
+      {"model", "norm_parameters", choice(AT(model.norm_parameters)), kFromSpec,
+       "usual: weight, of a layer norm also bias"},
+      {"model", "norm_placement", choice(AT(model.norm_placement)), kFromSpec,
+       "before each branch, behind the sum, behind the branch, before and behind the branch"},
+      {"model", "blocks", choice(AT(model.blocks)), kFromSpec,
+       "attention and MLP one after the other, or both from the same input"},
       {"model", "positions", choice(AT(model.positions)), kFromSpec, "position encoding"},
       {"model", "max_positions", integer(AT(model.max_positions), {0, 100'000'000}),
        derived("sequence with learned positions, else 0"), "rows of a learned position table"},
@@ -72,13 +77,66 @@ std::vector<Key> model_keys() {
        "rows of the embedding, padding included"},
       {"model", "tied_embeddings", flag(AT(model.tied_embeddings)), kFromSpec,
        "the output layer shares the embedding's matrix"},
-      {"model", "biases", flag(AT(model.biases)), kFromSpec, "linear layers have a bias"},
-      {"model", "huggingface", later, kLater, "path of a Hugging Face config.json"},
-      {"model", "experts", later, kLater, "experts of a mixture-of-experts layer"},
-      {"model", "experts_per_token", later, kLater, "experts a token visits"},
-      {"model", "shared_experts", later, kLater, "experts every token visits"},
-      {"model", "expert_ffn", later, kLater, "inner width of an expert"},
-      {"model", "dense_layers", later, kLater, "leading layers without experts"},
+      {"model", "biases", biases(), kFromSpec, "linear layers with a bias; true is all of them"},
+      {"model", "huggingface", Field{"text", "", nullptr, nullptr}, kLater,
+       "path of a Hugging Face config.json"},
+  };
+}
+
+std::vector<Key> attention_keys() {
+  return {
+      {"model", "attention", choice(AT(model.attention)), kFromSpec,
+       "latent: keys and values from a low-rank vector (DeepSeek)"},
+      {"model", "qk_norm", choice(AT(model.qk_norm)), kFromSpec,
+       "norm of queries and keys, per head or over all heads"},
+      {"model", "window", integer(AT(model.window), {0, 100'000'000}), kFromSpec,
+       "keys that a query sees in a windowed layer; 0 is all"},
+      {"model", "full_attention_every", integer(AT(model.full_attention_every), {0, 10'000}),
+       kFromSpec, "with a window: every so many layers one sees all keys; 0 is none"},
+      {"model", "q_lora_rank", integer(AT(model.q_lora_rank), {0, 100'000}), kFromSpec,
+       "latent: width of the compressed query, 0 is not compressed"},
+      {"model", "kv_lora_rank", integer(AT(model.kv_lora_rank), {0, 100'000}), kFromSpec,
+       "latent: width of the compressed keys and values"},
+      {"model", "rope_head_dim", integer(AT(model.rope_head_dim), {0, 4096}), kFromSpec,
+       "latent: part of head_dim that is rotated, one key for all heads"},
+      {"model", "value_head_dim", integer(AT(model.value_head_dim), {0, 4096}), kFromSpec,
+       "width of a head's values, 0 is head_dim"},
+      {"model", "causal", flag(AT(model.causal)), kFromSpec, "false is an encoder"},
+  };
+}
+
+std::vector<Key> expert_keys() {
+  return {
+      {"model", "experts", integer(AT(model.experts), {0, 4096}), kFromSpec,
+       "routed experts of a mixture-of-experts layer"},
+      {"model", "experts_per_token", integer(AT(model.experts_per_token), {0, 4096}), kFromSpec,
+       "routed experts that a token visits"},
+      {"model", "shared_experts", integer(AT(model.shared_experts), {0, 4096}), kFromSpec,
+       "experts that every token visits"},
+      {"model", "expert_ffn", integer(AT(model.expert_ffn), {0, 2'000'000}), derived("ffn"),
+       "inner width of an expert"},
+      {"model", "dense_layers", integer(AT(model.dense_layers), {0, 10'000}), kFromSpec,
+       "leading layers without experts"},
+      {"model", "moe_every", integer(AT(model.moe_every), {1, 10'000}), kFromSpec,
+       "behind these, the last of every so many layers has experts"},
+      {"model", "router_bias", flag(AT(model.router_bias)), kFromSpec,
+       "a bias per expert corrects the router's choice"},
+      {"model", "shared_expert_gate", flag(AT(model.shared_expert_gate)), kFromSpec,
+       "a gate weighs the shared experts"},
+      {"model", "capacity_factor", number(AT(model.capacity_factor), {0, 100}), kFromSpec,
+       "room of an expert over its mean load, always filled; 0 drops no token"},
+      {"model", "expert_imbalance", number(AT(model.expert_imbalance), {1, 100}), kFromSpec,
+       "load of the fullest expert-parallel rank over the mean"},
+      {"model", "mtp_layers", integer(AT(model.mtp_layers), {0, 100}), kFromSpec,
+       "multi-token prediction modules"},
+      {"model", "token_types", integer(AT(model.token_types), {0, 1000}), kFromSpec,
+       "rows of a segment embedding"},
+      {"model", "embedding_norm", flag(AT(model.embedding_norm)), kFromSpec,
+       "a norm behind the embedding"},
+      {"model", "mlm_head", flag(AT(model.mlm_head)), kFromSpec,
+       "dense layer, norm and output bias before the logits (BERT)"},
+      {"model", "pooler", flag(AT(model.pooler)), kFromSpec,
+       "dense layer and next-sentence classifier (BERT)"},
   };
 }
 
@@ -97,6 +155,10 @@ std::vector<Key> training_keys() {
       {"training", "optimizer", choice(AT(training.optimizer)), kFromSpec, "optimizer"},
       {"training", "recompute", choice(AT(training.recompute)), kFromSpec,
        "activations computed again in the backward pass"},
+      {"training", "recompute_layers", optional_integer(AT(training.recompute_layers), {0, 10'000}),
+       kFromSpec, "only so many layers of each pipeline stage, from its first; none is all"},
+      {"training", "loss", choice(AT(training.loss)), kFromSpec,
+       "cross-entropy in Megatron-LM's passes, or in one kernel"},
       {"training", "overlap_gradients", flag(AT(training.overlap_gradients)), kFromSpec,
        "reduce gradient buckets during the backward pass; no effect on scape"},
       {"training", "bucket", optional_quantity<Bytes>(AT(training.bucket), kChunk), kFromSpec,
@@ -116,6 +178,10 @@ std::vector<Key> parallelism_keys() {
       {"parallelism", "schedule", choice(AT(parallelism.schedule)), kFromSpec, "pipeline schedule"},
       {"parallelism", "sequence_parallel", flag(AT(parallelism.sequence_parallel)), kFromSpec,
        "norms and dropout split along the sequence inside a tensor-parallel group"},
+      {"parallelism", "context_method", choice(AT(parallelism.context_method)), kFromSpec,
+       "keys and values pass around a ring, or heads for sequence by all-to-all"},
+      {"parallelism", "expert_tp", integer(AT(parallelism.expert_tp), {0, 4096}), kFromSpec,
+       "tensor parallelism of the experts: 1, or 0 for that of the rest"},
   };
 }
 
@@ -237,8 +303,9 @@ std::vector<Key> calibration_keys() {
 
 std::vector<Key> all_keys() {
   std::vector<Key> all;
-  for (const auto& part : {general_keys(), model_keys(), training_keys(), parallelism_keys(),
-                           strategy_keys(), cluster_keys(), calibration_keys()})
+  for (const auto& part :
+       {general_keys(), model_keys(), attention_keys(), expert_keys(), training_keys(),
+        parallelism_keys(), strategy_keys(), cluster_keys(), calibration_keys()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

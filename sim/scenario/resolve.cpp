@@ -129,6 +129,8 @@ bool store(const Chosen& chosen, Present present, spec::Scenario& scenario,
 bool derive(Chosen& chosen, spec::Scenario& scenario, const Context& context) {
   spec::Model& model = scenario.model;
   if (at(chosen, "model", "kv_heads") == nullptr) model.kv_heads = model.heads;
+  if (at(chosen, "model", "expert_ffn") == nullptr)
+    model.expert_ffn = model.experts > 0 ? model.ffn : 0;
   if (at(chosen, "model", "max_positions") == nullptr)
     model.max_positions = model.positions == spec::Positions::learned
                               ? static_cast<int>(scenario.training.sequence)
@@ -214,12 +216,16 @@ void choose(std::span<const Setting> layer, Chosen& chosen, Problems& problems) 
   }
 }
 
+// Values that are the initialiser's do not count: a new key leaves the hashes of old scenarios.
 std::string hash_of(const spec::Scenario& scenario) {
+  static const spec::Scenario untouched;
   std::string canonical;
-  for (const Key& key : keys())
-    if (key.field.text)
-      canonical +=
-          fmt::format("{} = {}\n", key_text(key.section, key.name), key.field.text(scenario));
+  for (const Key& key : keys()) {
+    if (!key.field.text) continue;
+    const std::string text = key.field.text(scenario);
+    if (text != key.field.text(untouched))
+      canonical += fmt::format("{} = {}\n", key_text(key.section, key.name), text);
+  }
   return content_hash(canonical);
 }
 

@@ -20,6 +20,33 @@ SCAPESIM_NAMES(Activation, {gelu, "gelu"}, {swiglu, "swiglu"}, {geglu, "geglu"},
 enum class Norm { layernorm, rmsnorm };
 SCAPESIM_NAMES(Norm, {layernorm, "layernorm"}, {rmsnorm, "rmsnorm"})
 
+/// What a norm learns; usual: weight and bias of a layer norm, weight of an RMS norm.
+enum class NormParameters { usual, weight, none };
+SCAPESIM_NAMES(NormParameters, {usual, "usual"}, {weight, "weight"}, {none, "none"})
+
+/// pre: before each branch; post: after the residual sum (BERT); branch: after the branch, before
+/// the sum (OLMo 2); both: before and after the branch (Gemma 2).
+enum class NormPlacement { pre, post, branch, both };
+SCAPESIM_NAMES(NormPlacement, {pre, "pre"}, {post, "post"}, {branch, "branch"}, {both, "both"})
+
+/// RMS norm of queries and keys: none, per head (Qwen 3), over all heads together (OLMo 2).
+enum class QkNorm { none, head, full };
+SCAPESIM_NAMES(QkNorm, {none, "none"}, {head, "head"}, {full, "full"})
+
+/// Which linear layers have a bias; attention: qkv and projection.
+enum class Biases { none, qkv, attention, all };
+SCAPESIM_NAMES(Biases, {none, "none"}, {qkv, "qkv"}, {attention, "attention"}, {all, "all"})
+
+/// latent: keys and values from a low-rank vector (DeepSeek-V2, multi-head latent attention).
+enum class AttentionKind { standard, latent };
+SCAPESIM_NAMES(AttentionKind, {standard, "standard"}, {latent, "latent"})
+
+/// Whether attention and MLP follow each other or read the same input (GPT-NeoX), from one norm
+/// (Falcon) or one each.
+enum class Blocks { sequential, parallel, parallel_one_norm };
+SCAPESIM_NAMES(Blocks, {sequential, "sequential"}, {parallel, "parallel"},
+               {parallel_one_norm, "parallel_one_norm"})
+
 enum class Positions { learned, rope, alibi, none };
 SCAPESIM_NAMES(Positions, {learned, "learned"}, {rope, "rope"}, {alibi, "alibi"}, {none, "none"})
 
@@ -38,6 +65,15 @@ SCAPESIM_NAMES(Optimizer, {adams, "adams"}, {adamw, "adamw"}, {sgd, "sgd"}, {lam
 /// Activation recomputation; selective is the attention core (Korthikanti 2022).
 enum class Recompute { none, selective, full };
 SCAPESIM_NAMES(Recompute, {none, "none"}, {selective, "selective"}, {full, "full"})
+
+/// Cross-entropy: Megatron-LM's passes in fp32, or one kernel that reads and overwrites the logits.
+enum class Loss { unfused, fused };
+SCAPESIM_NAMES(Loss, {unfused, "unfused"}, {fused, "fused"})
+
+/// How attention sees the whole sequence under context parallelism: keys and values pass around a
+/// ring, or an all-to-all turns sequence shards into head shards (Ulysses).
+enum class ContextMethod { ring, all_to_all };
+SCAPESIM_NAMES(ContextMethod, {ring, "ring"}, {all_to_all, "all_to_all"})
 
 /// Pipeline schedule.
 enum class Schedule { gpipe, one_f_one_b, interleaved, zb_h1, dualpipe };

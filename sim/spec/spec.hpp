@@ -12,22 +12,52 @@
 
 namespace scapesim::spec {
 
-/// A decoder-only transformer. Counts are elements, not bytes.
+/// A transformer, decoder-only unless causal is false. Counts are elements, not bytes.
 struct Model {
   std::string name;
   int layers = 0;
   int hidden = 0;
   int heads = 0;
   int kv_heads = 0;  ///< = heads without grouped-query attention
-  int head_dim = 0;
+  int head_dim = 0;  ///< of queries and keys
   int ffn = 0;
   Activation activation = Activation::gelu;
   Norm norm = Norm::layernorm;
+  NormParameters norm_parameters = NormParameters::usual;
+  NormPlacement norm_placement = NormPlacement::pre;
+  Blocks blocks = Blocks::sequential;
   Positions positions = Positions::learned;
   int max_positions = 0;  ///< rows of a learned position table, 0 otherwise
   int vocab = 0;          ///< rows of the embedding, padding included
   bool tied_embeddings = true;
-  bool biases = true;
+  Biases biases = Biases::all;
+
+  AttentionKind attention = AttentionKind::standard;
+  QkNorm qk_norm = QkNorm::none;
+  int window = 0;                ///< keys that a query of a windowed layer sees; 0: no window
+  int full_attention_every = 0;  ///< every so many layers one sees all keys; 0: none does
+  int q_lora_rank = 0;           ///< latent: width of the compressed query, 0: not compressed
+  int kv_lora_rank = 0;          ///< latent: width of the compressed keys and values
+  int rope_head_dim = 0;         ///< latent: part of head_dim that is rotated, shared by the heads
+  int value_head_dim = 0;        ///< 0: as head_dim
+
+  int experts = 0;                  ///< routed experts of a mixture-of-experts layer, 0: dense
+  int experts_per_token = 0;        ///< routed experts that a token visits
+  int shared_experts = 0;           ///< experts that every token visits
+  int expert_ffn = 0;               ///< inner width of one expert
+  int dense_layers = 0;             ///< leading layers without experts
+  int moe_every = 1;                ///< after these, the last of every so many layers has experts
+  bool router_bias = false;         ///< a bias per expert corrects the choice (DeepSeek-V3)
+  bool shared_expert_gate = false;  ///< a gate weighs the shared experts (Qwen 2 MoE)
+  double capacity_factor = 0;       ///< room of an expert over its mean load, padded; 0: dropless
+  double expert_imbalance = 1;      ///< load of the fullest expert-parallel rank over the mean
+
+  int mtp_layers = 0;           ///< multi-token prediction modules behind the blocks
+  bool causal = true;           ///< false: an encoder such as BERT
+  int token_types = 0;          ///< rows of a segment table
+  bool embedding_norm = false;  ///< a norm behind the embedding (BLOOM, BERT)
+  bool mlm_head = false;        ///< dense layer, norm and output bias before the logits (BERT)
+  bool pooler = false;          ///< dense layer and two-way classifier on the first token (BERT)
 };
 
 struct Training {
@@ -38,6 +68,8 @@ struct Training {
   GradientDtype gradient_dtype = GradientDtype::fp32;
   Optimizer optimizer = Optimizer::adamw;
   Recompute recompute = Recompute::none;
+  std::optional<int> recompute_layers;  ///< the first of each pipeline stage only; none: all
+  Loss loss = Loss::unfused;
   bool overlap_gradients = false;  ///< reduce buckets during the backward pass
   std::optional<Bytes> bucket;     ///< none: one buffer for all gradients
 };
@@ -50,6 +82,8 @@ struct Parallelism {
   int virtual_stages = 1;
   Schedule schedule = Schedule::one_f_one_b;
   bool sequence_parallel = false;
+  ContextMethod context_method = ContextMethod::ring;
+  int expert_tp = 0;  ///< tensor parallelism of the experts: 1, or 0 for as much as tp
 };
 
 struct Offload {

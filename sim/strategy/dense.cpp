@@ -23,12 +23,6 @@ double parameters(const Context& context) {
   return static_cast<double>(context.workload.parameters);
 }
 
-std::int64_t parameters_of(const workload::Layer& layer) {
-  std::int64_t sum = 0;
-  for (const workload::Tensor& tensor : layer.tensors) sum += tensor.numel;
-  return sum;
-}
-
 /// Optimizer state a rank updates: all of it, or its shard.
 double updated_parameters(const Context& context) {
   return sharded(context) ? parameters(context) / context.ranks : parameters(context);

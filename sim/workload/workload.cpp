@@ -2,8 +2,10 @@
 #include "sim/workload/workload.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "sim/base/check.hpp"
+#include "sim/workload/shape.hpp"
 
 namespace scapesim::workload {
 
@@ -11,221 +13,290 @@ namespace {
 
 using std::int64_t;
 
-// Bytes of one element of activations and of the loss.
-constexpr double kActivation = 2;  // bf16 or fp16 under mixed precision; fp8 keeps bf16 activations
-constexpr double kFloat = 4;
+void append(Operations& list, const Operations& more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
 
-/// Dimensions of one micro-batch, spelled out once.
-struct Shape {
-  int64_t batch, sequence, tokens;
-  int64_t hidden, ffn, ffn_in, heads, head_dim, query, key_value, vocab;
-  double activation;
+bool placed_before(const spec::Model& model) {
+  return model.norm_placement == spec::NormPlacement::pre ||
+         model.norm_placement == spec::NormPlacement::both;
+}
+bool placed_behind(const spec::Model& model) {
+  return model.norm_placement == spec::NormPlacement::branch ||
+         model.norm_placement == spec::NormPlacement::both;
+}
+bool placed_last(const spec::Model& model) {
+  return model.norm_placement == spec::NormPlacement::post;
+}
+
+void add_norm_forward(Operations& list, const Shape& s, const std::string& name) {
+  add_pass(list, name, s, s.norm_tokens, 2 * s.hidden);
+}
+void add_norm_backward(Operations& list, const Shape& s, const std::string& name) {
+  add_pass(list, name + " backward", s, s.norm_tokens, 3 * s.hidden, 2);
+}
+
+/// The two halves of a layer with their norms and residual sums.
+struct Block {
+  Operations forward, backward;
+  std::vector<Tensor> tensors;
+  double kept = 0;
+  Bytes statistics, routing;
 };
 
-bool gated(const spec::Model& model) {
-  return model.activation == spec::Activation::swiglu ||
-         model.activation == spec::Activation::geglu;
-}
-
-Shape shape_of(const spec::Model& model, const spec::Training& training) {
-  const int64_t query = int64_t{model.heads} * model.head_dim;
-  const int64_t key_value = int64_t{model.kv_heads} * model.head_dim;
-  return {.batch = training.micro_batch,
-          .sequence = training.sequence,
-          .tokens = training.micro_batch * training.sequence,
-          .hidden = model.hidden,
-          .ffn = model.ffn,
-          .ffn_in = gated(model) ? 2 * int64_t{model.ffn} : model.ffn,
-          .heads = model.heads,
-          .head_dim = model.head_dim,
-          .query = query,
-          .key_value = key_value,
-          .vocab = model.vocab,
-          .activation = training.precision == spec::Precision::fp32 ? kFloat : kActivation};
-}
-
-Operation gemm(std::string name, int64_t m, int64_t n, int64_t k) {
-  return {std::move(name), Gemm{.m = m, .n = n, .k = k}};
-}
-
-/// Traffic of `per_token` elements for every token.
-Operation pass(std::string name, const Shape& s, int64_t per_token, int launches = 1) {
-  const double elements = static_cast<double>(per_token) * static_cast<double>(s.tokens);
-  return {std::move(name), Pass{.traffic = Bytes(elements * s.activation), .launches = launches}};
-}
-
-/// Input and weight gradient of a linear layer y[tokens,out] = x[tokens,in] W.
-void add_linear_backward(std::vector<Operation>& list, const std::string& name, const Shape& s,
-                         int64_t out, int64_t in) {
-  list.push_back(gemm(name + " dgrad", s.tokens, in, out));
-  list.push_back(
-      {name + " wgrad", Gemm{.m = out, .n = in, .k = s.tokens, .accumulate_fp32 = true}});
-}
-
-Tensor norm_weight(const std::string& name, const spec::Model& model) {
-  const bool with_bias = model.norm == spec::Norm::layernorm;
-  return {name, int64_t{model.hidden} * (with_bias ? 2 : 1), true};
-}
-
-void add_weight(std::vector<Tensor>& list, const std::string& name, int64_t out, int64_t in,
-                bool bias) {
-  list.push_back({name + ".weight", out * in, false});
-  if (bias) list.push_back({name + ".bias", out, true});
-}
-
-/// [M1] Parameters of one transformer layer, in Megatron-LM's order.
-std::vector<Tensor> layer_tensors(const spec::Model& model, const Shape& s) {
-  std::vector<Tensor> list;
-  list.push_back(norm_weight("norm1", model));
-  add_weight(list, "qkv", s.query + 2 * s.key_value, s.hidden, model.biases);
-  add_weight(list, "projection", s.hidden, s.query, model.biases);
-  list.push_back(norm_weight("norm2", model));
-  add_weight(list, "fc1", s.ffn_in, s.hidden, model.biases);
-  add_weight(list, "fc2", s.hidden, s.ffn, model.biases);
-  return list;
+void take(Block& block, const Branch& branch) {
+  block.tensors.insert(block.tensors.end(), branch.tensors.begin(), branch.tensors.end());
+  block.kept += branch.kept;
+  block.statistics += branch.statistics;
+  block.routing += branch.routing;
 }
 
 /// [M4] Element-wise traffic in elements per token: each tensor read or written once per kernel.
-std::vector<Operation> layer_forward(const spec::Model& model, const Shape& s) {
-  const int64_t rotated = s.query + s.key_value;
-  std::vector<Operation> list;
-  list.push_back(pass("norm1", s, 2 * s.hidden));
-  list.push_back(gemm("qkv", s.tokens, s.query + 2 * s.key_value, s.hidden));
-  if (model.positions == spec::Positions::rope) list.push_back(pass("rope", s, 2 * rotated, 2));
-  list.push_back(
-      {"attention",
-       Attention{
-           .batch = s.batch, .sequence = s.sequence, .heads = s.heads, .head_dim = s.head_dim}});
-  list.push_back(gemm("projection", s.tokens, s.hidden, s.query));
-  list.push_back(pass("residual1", s, 3 * s.hidden));
-  list.push_back(pass("norm2", s, 2 * s.hidden));
-  list.push_back(gemm("fc1", s.tokens, s.ffn_in, s.hidden));
-  list.push_back(pass("activation", s, s.ffn_in + s.ffn));
-  list.push_back(gemm("fc2", s.tokens, s.hidden, s.ffn));
-  list.push_back(pass("residual2", s, 3 * s.hidden));
-  return list;
+/// [M60] Input and output of each norm are kept, but not the output that is only summed.
+void add_half(Block& block, const spec::Model& model, const Shape& s, const Branch& branch,
+              const std::string& number) {
+  const std::string norm = "norm" + number, behind = norm + " behind";
+  if (placed_before(model)) {
+    add_norm_tensor(block.tensors, norm, model, s.hidden);
+    add_norm_forward(block.forward, s, norm);
+  }
+  append(block.forward, branch.forward);
+  take(block, branch);
+  if (placed_behind(model)) {
+    add_norm_tensor(block.tensors, behind, model, s.hidden);
+    add_norm_forward(block.forward, s, behind);
+  }
+  add_pass(block.forward, "residual" + number, s, s.norm_tokens, 3 * s.hidden);
+  if (placed_last(model)) {
+    add_norm_tensor(block.tensors, norm, model, s.hidden);
+    add_norm_forward(block.forward, s, norm);
+  }
+
+  Operations backward;
+  if (placed_last(model)) add_norm_backward(backward, s, norm);
+  if (placed_behind(model)) add_norm_backward(backward, s, behind);
+  append(backward, branch.backward);
+  if (placed_before(model)) add_norm_backward(backward, s, norm);
+  add_pass(backward, "residual" + number + " backward", s, s.norm_tokens, 3 * s.hidden);
+  block.backward.insert(block.backward.begin(), backward.begin(), backward.end());
+  const int64_t both = model.norm_placement == spec::NormPlacement::both ? 1 : 0;
+  block.kept += times((2 + both) * s.hidden, s.norm_tokens);
 }
 
-std::vector<Operation> layer_backward(const spec::Model& model, const Shape& s) {
-  const int64_t rotated = s.query + s.key_value;
-  std::vector<Operation> list;
-  add_linear_backward(list, "fc2", s, s.hidden, s.ffn);
-  list.push_back(pass("activation backward", s, 2 * s.ffn_in + s.ffn));
-  add_linear_backward(list, "fc1", s, s.ffn_in, s.hidden);
-  list.push_back(pass("norm2 backward", s, 3 * s.hidden, 2));
-  list.push_back(pass("residual2 backward", s, 3 * s.hidden));
-  add_linear_backward(list, "projection", s, s.hidden, s.query);
-  list.push_back({"attention backward", Attention{.batch = s.batch,
-                                                  .sequence = s.sequence,
-                                                  .heads = s.heads,
-                                                  .head_dim = s.head_dim,
-                                                  .backward = true}});
-  if (model.positions == spec::Positions::rope)
-    list.push_back(pass("rope backward", s, 2 * rotated, 2));
-  add_linear_backward(list, "qkv", s, s.query + 2 * s.key_value, s.hidden);
-  list.push_back(pass("norm1 backward", s, 3 * s.hidden, 2));
-  list.push_back(pass("residual1 backward", s, 3 * s.hidden));
-  return list;
+/// Attention and MLP read the same input and are summed at once.
+Block parallel_block(const spec::Model& model, const Shape& s, const Branch& attention,
+                     const Branch& mlp) {
+  const bool two = model.blocks == spec::Blocks::parallel;
+  Block block;
+  add_norm_tensor(block.tensors, "norm1", model, s.hidden);
+  add_norm_forward(block.forward, s, "norm1");
+  append(block.forward, attention.forward);
+  take(block, attention);
+  if (two) {
+    add_norm_tensor(block.tensors, "norm2", model, s.hidden);
+    add_norm_forward(block.forward, s, "norm2");
+  }
+  append(block.forward, mlp.forward);
+  take(block, mlp);
+  add_pass(block.forward, "residual1", s, s.norm_tokens, 4 * s.hidden);
+
+  append(block.backward, mlp.backward);
+  if (two) add_norm_backward(block.backward, s, "norm2");
+  append(block.backward, attention.backward);
+  add_norm_backward(block.backward, s, "norm1");
+  add_pass(block.backward, "residual1 backward", s, s.norm_tokens, 4 * s.hidden);
+  block.kept += times((two ? 3 : 2) * s.hidden, s.norm_tokens);
+  return block;
 }
 
-/// [M60] Elements per token that one layer keeps for its backward pass with flash attention:
-/// inputs of the norms and of every GEMM, both sides of the activation, q k v and the output of
-/// attention. Rotary embedding writes new q and k while v stays a view of the whole qkv output.
-/// Method of Korthikanti 2022 sec. 4, without its attention square and its dropout masks.
-int64_t kept_elements(const spec::Model& model, const Shape& s) {
-  const int64_t qkv = s.query + 2 * s.key_value;
-  const int64_t rotated = model.positions == spec::Positions::rope ? s.query + s.key_value : 0;
-  const int64_t attention_output = s.query;
-  const int64_t norms = 4 * s.hidden;
-  return norms + qkv + rotated + attention_output + s.ffn_in + s.ffn;
+enum class Mlp { dense, experts };
+
+/// What makes two transformer layers differ in their operations.
+struct Variety {
+  Mlp mlp = Mlp::dense;
+  Reach reach = Reach::all;
+  spec::Recompute recompute = spec::Recompute::none;
+  bool operator==(const Variety&) const = default;
+};
+
+Block block_of(const spec::Model& model, const spec::Parallelism& parallelism, const Shape& s,
+               const Variety& variety) {
+  const Branch attention = attention_branch(model, parallelism, s, variety.reach);
+  const Branch mlp = variety.mlp == Mlp::experts ? expert_branch(model, s) : mlp_branch(model, s);
+  if (model.blocks != spec::Blocks::sequential) return parallel_block(model, s, attention, mlp);
+  Block block;
+  add_half(block, model, s, attention, "1");
+  add_half(block, model, s, mlp, "2");
+  return block;
 }
 
 /// [M60] Bytes per micro-batch that live from forward to backward. Recomputing the attention core
 /// saves only the statistics of its softmax: q, k, v are its inputs and the projection needs its
 /// output. Recomputing the layer leaves the layer's input.
-Bytes kept_bytes(const spec::Model& model, const Shape& s, spec::Recompute recompute) {
-  const auto tokens = static_cast<double>(s.tokens);
-  const Bytes all(tokens * static_cast<double>(kept_elements(model, s)) * s.activation);
-  const Bytes statistics(tokens * kFloat * static_cast<double>(s.heads));
+Bytes kept_bytes(const Block& block, const Shape& s, spec::Recompute recompute) {
+  const Bytes all = activation_bytes(s, block.kept) + block.routing;
   switch (recompute) {
     case spec::Recompute::none:
-      return all + statistics;
+      return all + block.statistics;
     case spec::Recompute::selective:
       return all;
     case spec::Recompute::full:
-      return Bytes(tokens * static_cast<double>(s.hidden) * s.activation);
+      return activation_bytes(s, times(s.norm_tokens, s.hidden));
   }
   throw InternalError("recompute");
 }
 
-Layer transformer_layer(const spec::Model& model, const spec::Training& training, const Shape& s,
-                        int number) {
-  Layer layer{.name = "layer " + std::to_string(number),
-              .forward = layer_forward(model, s),
-              .backward = {},
-              .tensors = layer_tensors(model, s),
-              .kept = {},
-              .transient = {},
-              .like = 0};
+bool of_core(const Operation& operation) {
+  const auto* exchange = std::get_if<Exchange>(&operation.shape);
+  return operation.name.starts_with("attention") ||
+         (exchange != nullptr && exchange->overlaps.starts_with("attention"));
+}
+
+Operations recomputed(const Operations& forward, spec::Recompute recompute) {
+  Operations list;
+  if (recompute == spec::Recompute::none) return list;
+  for (const Operation& operation : forward)
+    if (recompute == spec::Recompute::full || of_core(operation)) list.push_back(operation);
+  for (Operation& operation : list) {
+    operation.name += " recomputed";
+    if (auto* exchange = std::get_if<Exchange>(&operation.shape))
+      if (!exchange->overlaps.empty()) exchange->overlaps += " recomputed";
+  }
+  return list;
+}
+
+/// A layer without its number.
+Layer transformer_layer(const spec::Model& model, const spec::Parallelism& parallelism,
+                        const Shape& s, const Variety& variety) {
+  Block block = block_of(model, parallelism, s, variety);
+  Layer layer;
+  layer.role = Role::block;
+  layer.backward = recomputed(block.forward, variety.recompute);
+  append(layer.backward, block.backward);
+  layer.forward = std::move(block.forward);
+  layer.kept = kept_bytes(block, s, variety.recompute);
+  layer.transient = kept_bytes(block, s, spec::Recompute::none) - layer.kept;
+  layer.tensors = std::move(block.tensors);
+  return layer;
+}
+
+bool has_experts(const spec::Model& model, int layer) {
+  if (model.experts == 0 || layer < model.dense_layers) return false;
+  return (layer - model.dense_layers) % model.moe_every == model.moe_every - 1;
+}
+
+Reach reach_of(const spec::Model& model, const spec::Training& training, int layer) {
+  const bool window = model.window > 0 && model.window < training.sequence;
+  const int every = model.full_attention_every;
+  return window && (every == 0 || (layer + 1) % every != 0) ? Reach::window : Reach::all;
+}
+
+/// [M215] The first layers of each of the pp equal runs of layers (Megatron-LM's method "block").
+spec::Recompute recompute_of(const spec::Model& model, const spec::Training& training,
+                             const spec::Parallelism& parallelism, int layer) {
+  if (!training.recompute_layers) return training.recompute;
+  const int run = (model.layers + parallelism.pp - 1) / parallelism.pp;
+  return layer % run < *training.recompute_layers ? training.recompute : spec::Recompute::none;
+}
+
+Variety variety_of(const spec::Model& model, const spec::Training& training,
+                   const spec::Parallelism& parallelism, int layer) {
+  return {.mlp = has_experts(model, layer) ? Mlp::experts : Mlp::dense,
+          .reach = reach_of(model, training, layer),
+          .recompute = recompute_of(model, training, parallelism, layer)};
+}
+
+void name_layer(Layer& layer, std::string name) {
+  layer.name = std::move(name);
   for (Tensor& tensor : layer.tensors) tensor.name = layer.name + " " + tensor.name;
-  if (training.recompute == spec::Recompute::full) layer.backward = layer.forward;
-  if (training.recompute == spec::Recompute::selective)
-    for (const Operation& operation : layer.forward)
-      if (operation.name == "attention") layer.backward.push_back(operation);
-  for (Operation& operation : layer.backward) operation.name += " recomputed";
-  const auto backward = layer_backward(model, s);
-  layer.backward.insert(layer.backward.end(), backward.begin(), backward.end());
-
-  layer.kept = kept_bytes(model, s, training.recompute);
-  layer.transient = kept_bytes(model, s, spec::Recompute::none) - layer.kept;
-  return layer;
 }
 
-Layer embedding_layer(const spec::Model& model, const Shape& s) {
-  Layer layer{.name = "embedding",
-              .forward = {},
-              .backward = {},
-              .tensors = {},
-              .kept = {},
-              .transient = {},
-              .like = 0};
-  layer.tensors.push_back({"embedding.weight", s.vocab * s.hidden, false});
-  if (model.positions == spec::Positions::learned)
-    layer.tensors.push_back({"positions.weight", int64_t{model.max_positions} * s.hidden, false});
-  layer.forward.push_back(pass("lookup", s, 2 * s.hidden));
-  layer.backward.push_back(pass("scatter", s, 5 * s.hidden));  // bf16 read, fp32 read and write
-  return layer;
+/// Layers of each variety are built once and copied.
+void add_blocks(std::vector<Layer>& layers, const spec::Model& model,
+                const spec::Training& training, const spec::Parallelism& parallelism,
+                const Shape& s) {
+  struct Built {
+    Variety variety;
+    Layer layer;
+  };
+  std::vector<Built> built;
+  for (int i = 0; i < model.layers; ++i) {
+    const Variety variety = variety_of(model, training, parallelism, i);
+    auto found = std::ranges::find(built, variety, &Built::variety);
+    if (found == built.end()) {
+      built.push_back({variety, transformer_layer(model, parallelism, s, variety)});
+      found = built.end() - 1;
+      found->layer.like = layers.size();
+    }
+    layers.push_back(found->layer);
+    name_layer(layers.back(), "layer " + std::to_string(i));
+  }
 }
 
-/// [M5] Cross-entropy as Megatron-LM runs it (fp32, unfused): convert, maximum, subtract, exponent,
-/// sum, divide forward; scale and convert backward. Bytes per logit.
-constexpr double kLossForward = 6 + 4 + 8 + 8 + 4 + 8;
-constexpr double kLossBackward = 8 + 6;
-
-Layer head_layer(const spec::Model& model, const Shape& s) {
-  Layer layer{
-      .name = "head", .forward = {}, .backward = {}, .tensors = {}, .kept = {}, .transient = {}};
-  layer.tensors.push_back(norm_weight("final norm", model));
-  if (!model.tied_embeddings) layer.tensors.push_back({"output.weight", s.vocab * s.hidden, false});
-  const double logits = static_cast<double>(s.tokens) * static_cast<double>(s.vocab);
-  layer.forward.push_back(pass("final norm", s, 2 * s.hidden));
-  layer.forward.push_back(gemm("logits", s.tokens, s.vocab, s.hidden));
-  layer.forward.push_back({"loss", Pass{.traffic = Bytes(logits * kLossForward), .launches = 6}});
-  layer.backward.push_back(
-      {"loss backward", Pass{.traffic = Bytes(logits * kLossBackward), .launches = 2}});
-  add_linear_backward(layer.backward, "logits", s, s.vocab, s.hidden);
-  layer.backward.push_back(pass("final norm backward", s, 3 * s.hidden, 2));
-
-  // Loss [M61]: bf16 logits, their fp32 copy that becomes the softmax, and the bf16 gradient.
-  layer.kept = Bytes(static_cast<double>(2 * s.hidden * s.tokens) * s.activation);
-  layer.transient = Bytes(logits * (s.activation + kFloat + s.activation));
-  return layer;
+std::vector<Layer> layers_of(const spec::Model& model, const spec::Training& training,
+                             const spec::Parallelism& parallelism, const Shape& s) {
+  std::vector<Layer> layers;
+  layers.push_back(embedding_layer(model, s));
+  add_blocks(layers, model, training, parallelism, s);
+  Layer head = head_layer(model, training, s);
+  for (int i = 0; i < model.mtp_layers; ++i) {
+    Layer block = transformer_layer(model, parallelism, s,
+                                    variety_of(model, training, parallelism, model.layers - 1));
+    layers.push_back(prediction_layer(model, std::move(block), head, s));
+    layers.back().like = layers.size() - 1 - static_cast<std::size_t>(i);
+    name_layer(layers.back(), "prediction " + std::to_string(i));
+  }
+  // The last stage of a pipeline keeps its own copy of tied embeddings.
+  if (parallelism.pp > 1 && model.tied_embeddings)
+    head.tensors.push_back({"output.weight (copy of the embedding)", s.vocab * s.hidden});
+  head.like = layers.size();
+  layers.push_back(std::move(head));
+  return layers;
 }
 
 Flops forward_flops(const Layer& layer) {
   Flops sum;
   for (const Operation& operation : layer.forward) sum += flops_of(operation);
   return sum;
+}
+
+/// [M3] Backward is two forwards.
+Flops step_flops(const std::vector<Layer>& layers) {
+  std::vector<Flops> forward;
+  Flops sum;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const std::size_t like = layers[i].like;
+    forward.push_back(like < i ? forward[like] : forward_flops(layers[i]));
+    sum += 3.0 * forward.back();
+  }
+  return sum;
+}
+
+/// The experts that tokens choose, exactly and nothing else, as one product per matrix.
+Shape whole_shape(const spec::Model& model, const spec::Training& training) {
+  Shape s = shape_of(model, training, {});
+  s.experts = 1;
+  s.expert_rows = s.sent_rows = s.tokens * model.experts_per_token;
+  return s;
+}
+
+/// Elements of the largest tensor; experts are tensors of their own.
+int64_t largest_of(const std::vector<Layer>& layers, const Shape& s) {
+  int64_t largest = 0;
+  for (const Layer& layer : layers)
+    for (const Tensor& tensor : layer.tensors)
+      largest = std::max(largest, tensor.expert ? tensor.numel / s.experts : tensor.numel);
+  return largest;
+}
+
+/// [M1] Whole counts; of the routed experts a token uses its choice.
+void add_counts(Workload& work, const spec::Model& model, const std::vector<Layer>& whole) {
+  for (const Layer& layer : whole) {
+    // Built with one expert [whole_shape].
+    const int64_t one = expert_parameters_of(layer), shared = parameters_of(layer) - one;
+    work.parameters += shared + one * model.experts;
+    work.active_parameters += shared + one * model.experts_per_token;
+  }
 }
 
 }  // namespace
@@ -239,8 +310,8 @@ Flops flops_of(const Operation& operation) {
 
 Seconds time_of(const Operation& operation, const cost::KernelCosts& costs) {
   return std::visit(
-      [&]<class Shape>(const Shape& shape) {
-        if constexpr (std::is_same_v<Shape, Exchange>)
+      [&]<class Kind>(const Kind& shape) {
+        if constexpr (std::is_same_v<Kind, Exchange>)
           return Seconds(0);
         else
           return costs.time(shape);
@@ -248,23 +319,15 @@ Seconds time_of(const Operation& operation, const cost::KernelCosts& costs) {
       operation.shape);
 }
 
-Workload workload_of(const spec::Model& model, const spec::Training& training) {
-  const Shape s = shape_of(model, training);
+Workload workload_of(const spec::Model& model, const spec::Training& training,
+                     const spec::Parallelism& parallelism) {
+  const Shape s = shape_of(model, training, parallelism);
+  const std::vector<Layer> whole = layers_of(model, training, {}, whole_shape(model, training));
   Workload work;
-  work.layers.push_back(embedding_layer(model, s));
-  for (int i = 0; i < model.layers; ++i) {
-    work.layers.push_back(transformer_layer(model, training, s, i));
-    work.layers.back().like = 1;
-  }
-  work.layers.push_back(head_layer(model, s));
-  work.layers.back().like = work.layers.size() - 1;
-  for (const Layer& layer : work.layers) {
-    work.model_flops += 3.0 * forward_flops(layer);  // [M3] backward is two forwards
-    for (const Tensor& tensor : layer.tensors) {
-      work.parameters += tensor.numel;
-      work.largest_tensor = std::max(work.largest_tensor, tensor.numel);
-    }
-  }
+  add_counts(work, model, whole);
+  work.model_flops = step_flops(whole);
+  work.layers = layers_of(model, training, parallelism, s);
+  work.largest_tensor = largest_of(work.layers, s);
   return work;
 }
 
@@ -273,6 +336,19 @@ std::vector<Tensor> tensors_of(const Workload& workload) {
   for (const Layer& layer : workload.layers)
     list.insert(list.end(), layer.tensors.begin(), layer.tensors.end());
   return list;
+}
+
+int64_t parameters_of(const Layer& layer) {
+  int64_t sum = 0;
+  for (const Tensor& tensor : layer.tensors) sum += tensor.numel;
+  return sum;
+}
+
+int64_t expert_parameters_of(const Layer& layer) {
+  int64_t sum = 0;
+  for (const Tensor& tensor : layer.tensors)
+    if (tensor.expert) sum += tensor.numel;
+  return sum;
 }
 
 }  // namespace scapesim::workload

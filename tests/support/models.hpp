@@ -41,7 +41,7 @@ inline spec::Model llama(const LlamaShape& shape) {
   model.positions = spec::Positions::rope;
   model.vocab = 32'000;
   model.tied_embeddings = false;
-  model.biases = false;
+  model.biases = spec::Biases::none;
   return model;
 }
 

@@ -38,7 +38,7 @@ inline spec::Model random_model(Random& random) {
   model.max_positions = model.positions == spec::Positions::learned ? 4096 : 0;
   model.vocab = one_of(random, {1000, 32'000, 50'304});
   model.tied_embeddings = coin(random);
-  model.biases = coin(random);
+  model.biases = any_of<spec::Biases>(random);
   return model;
 }
 

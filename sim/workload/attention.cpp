@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// The attention branch of a layer: grouped queries or a latent vector, split over heads and
+// sequence.
+#include <algorithm>
+
+#include "sim/workload/shape.hpp"
+
+namespace scapesim::workload {
+
+namespace {
+
+using graph::Axis;
+using graph::CollectiveKind;
+using std::int64_t;
+
+int64_t share(int64_t whole, int64_t parts) { return (whole + parts - 1) / parts; }
+
+/// Widths of a latent attention's inner vectors.
+struct Latent {
+  int64_t query, key_value;  ///< compressed
+  int64_t rope;              ///< the rotated part of a key, one for all heads
+  int64_t expanded;          ///< keys without it, and values, of the rank's heads
+};
+
+Latent latent_of(const spec::Model& model, const Shape& s) {
+  return {.query = model.q_lora_rank,
+          .key_value = model.kv_lora_rank,
+          .rope = model.rope_head_dim,
+          .expanded = s.heads * (s.head_dim - model.rope_head_dim + s.value_dim)};
+}
+
+bool is_latent(const spec::Model& model) { return model.attention == spec::AttentionKind::latent; }
+
+bool on_qkv(const spec::Model& model) { return model.biases != spec::Biases::none; }
+bool on_projection(const spec::Model& model) {
+  return model.biases == spec::Biases::attention || model.biases == spec::Biases::all;
+}
+
+Linear qkv_of(const Shape& s) { return {"qkv", s.query + s.key + s.value, s.hidden}; }
+Linear projection_of(const Shape& s) { return {"projection", s.hidden, s.attended}; }
+
+void add_latent_tensors(std::vector<Tensor>& list, const spec::Model& model, const Shape& s) {
+  const Latent latent = latent_of(model, s);
+  const bool bias = on_qkv(model);
+  if (latent.query > 0) {
+    add_weight(list, {"q down", latent.query, s.hidden}, bias);
+    list.push_back({"q norm", latent.query, true});
+    add_weight(list, {"q up", s.query, latent.query}, false);
+  } else {
+    add_weight(list, {"q", s.query, s.hidden}, bias);
+  }
+  add_weight(list, {"kv down", latent.key_value + latent.rope, s.hidden}, bias);
+  list.push_back({"kv norm", latent.key_value, true});
+  add_weight(list, {"kv up", latent.expanded, latent.key_value}, false);
+}
+
+/// [M1] In Megatron-LM's order.
+std::vector<Tensor> attention_tensors(const spec::Model& model, const Shape& s) {
+  std::vector<Tensor> list;
+  if (is_latent(model))
+    add_latent_tensors(list, model, s);
+  else
+    add_weight(list, qkv_of(s), on_qkv(model));
+  if (model.qk_norm != spec::QkNorm::none) {
+    const bool full = model.qk_norm == spec::QkNorm::full;
+    list.push_back({"q norm", full ? s.query : s.head_dim, true});
+    list.push_back({"k norm", full ? s.key : s.head_dim, true});
+  }
+  add_weight(list, projection_of(s), on_projection(model));
+  return list;
+}
+
+/// [M210] Compressed vectors are computed by every rank of a tensor-parallel group, or for its
+/// share of the sequence; their expansion is split over heads (DeepSeek-AI 2024 sec. 2.1).
+void add_latent_forward(Operations& list, const spec::Model& model, const Shape& s) {
+  const Latent latent = latent_of(model, s);
+  if (latent.query > 0) {
+    add_gemm(list, "q down", s.norm_tokens, latent.query, s.hidden);
+    add_pass(list, "q norm", s, s.norm_tokens, 2 * latent.query);
+    add_columns_forward(list, s, {"q up", s.query, latent.query});
+  } else {
+    add_columns_forward(list, s, {"q", s.query, s.hidden});
+  }
+  add_gemm(list, "kv down", s.norm_tokens, latent.key_value + latent.rope, s.hidden);
+  add_pass(list, "kv norm", s, s.norm_tokens, 2 * latent.key_value);
+  if (s.sequence_parallel)
+    add_exchange(list, s,
+                 {.name = "rotated key all-gather",
+                  .kind = CollectiveKind::all_gather,
+                  .elements = times(s.tokens, latent.rope)});
+  add_columns_forward(list, s, {"kv up", latent.expanded, latent.key_value});
+  add_pass(list, "rope", s, s.tokens, 2 * (s.heads + 1) * latent.rope, 2);
+  add_pass(list, "key assembly", s, s.tokens, 2 * s.key);
+}
+
+void add_latent_backward(Operations& list, const spec::Model& model, const Shape& s) {
+  const Latent latent = latent_of(model, s);
+  add_pass(list, "key assembly backward", s, s.tokens, 2 * s.key);
+  add_pass(list, "rope backward", s, s.tokens, 2 * (s.heads + 1) * latent.rope, 2);
+  add_columns_backward(list, s, {"kv up", latent.expanded, latent.key_value});
+  if (s.tp > 1)
+    add_exchange(
+        list, s,
+        {.name = "rotated key gradient",
+         .kind = s.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+         .elements = times(s.tokens, latent.rope)});
+  add_pass(list, "kv norm backward", s, s.norm_tokens, 3 * latent.key_value, 2);
+  add_linear_backward(list, s.norm_tokens, {"kv down", latent.key_value + latent.rope, s.hidden});
+  if (latent.query == 0) return add_columns_backward(list, s, {"q", s.query, s.hidden});
+  add_columns_backward(list, s, {"q up", s.query, latent.query});
+  add_pass(list, "q norm backward", s, s.norm_tokens, 3 * latent.query, 2);
+  add_linear_backward(list, s.norm_tokens, {"q down", latent.query, s.hidden});
+}
+
+void add_qkv_forward(Operations& list, const spec::Model& model, const Shape& s) {
+  if (is_latent(model)) return add_latent_forward(list, model, s);
+  add_columns_forward(list, s, qkv_of(s));
+  if (model.qk_norm != spec::QkNorm::none)
+    add_pass(list, "qk norm", s, s.tokens, 2 * (s.query + s.key), 2);
+  if (model.positions == spec::Positions::rope)
+    add_pass(list, "rope", s, s.tokens, 2 * (s.query + s.key), 2);
+}
+
+void add_qkv_backward(Operations& list, const spec::Model& model, const Shape& s) {
+  if (is_latent(model)) return add_latent_backward(list, model, s);
+  if (model.positions == spec::Positions::rope)
+    add_pass(list, "rope backward", s, s.tokens, 2 * (s.query + s.key), 2);
+  if (model.qk_norm != spec::QkNorm::none)
+    add_pass(list, "qk norm backward", s, s.tokens, 3 * (s.query + s.key), 4);
+  add_columns_backward(list, s, qkv_of(s));
+}
+
+Attention core_of(const spec::Model& model, const Shape& s, Reach reach) {
+  Attention core{
+      .batch = s.batch, .sequence = s.sequence, .heads = s.heads, .head_dim = s.head_dim};
+  core.causal = model.causal;
+  if (s.kv_heads != s.heads) core.kv_heads = s.kv_heads;
+  if (s.value_dim != s.head_dim) core.value_head_dim = s.value_dim;
+  if (reach == Reach::window) core.window = model.window;
+  return core;
+}
+
+/// Exchanges of a direction of ring attention, elements per step.
+struct Ring {
+  std::string name;
+  double elements = 0;
+};
+
+/// [M213] Ring attention (Liu 2023) with the sequence dealt to the ranks so that the causal mask
+/// leaves all the same work: the own block first, then in each of c-1 steps half of a block, while
+/// the next keys and values arrive.
+void add_ring_attention(Operations& list, const Shape& s, const Attention& core, const Ring& ring) {
+  const int64_t part = share(s.sequence, s.cp);
+  for (int64_t step = 0; step < s.cp; ++step) {
+    const std::string name =
+        (core.backward ? "attention backward step " : "attention step ") + std::to_string(step);
+    if (step + 1 < s.cp)
+      add_exchange(list, s,
+                   {.name = ring.name + " step " + std::to_string(step),
+                    .kind = CollectiveKind::send_recv,
+                    .axis = Axis::context,
+                    .elements = ring.elements,
+                    .overlaps = name});
+    Attention one = core;
+    one.sequence = part;
+    if (step > 0) {
+      one.causal = false;
+      one.kv_sequence = core.causal ? share(part, 2) : part;
+    }
+    list.push_back({name, one});
+  }
+}
+
+/// Heads for sequence: every rank of the context group takes whole sequences of its heads
+/// (Jacobs 2023).
+void add_ulysses_attention(Operations& list, const Shape& s, Attention core, int64_t before,
+                           int64_t after) {
+  const std::string name = core.backward ? "attention backward" : "attention";
+  core.heads = share(s.heads, s.cp);
+  core.kv_heads = share(s.kv_heads, s.cp);
+  const auto exchange = [&](const char* what, int64_t width) {
+    add_exchange(list, s,
+                 {.name = name + what,
+                  .kind = CollectiveKind::all_to_all,
+                  .axis = Axis::context,
+                  .elements = times(s.tokens, width)});
+  };
+  exchange(" input all-to-all", before);
+  list.push_back({name, core});
+  exchange(" output all-to-all", after);
+}
+
+void add_core(Operations& list, const spec::Parallelism& parallelism, const Shape& s,
+              const Attention& core) {
+  const int64_t inputs = s.query + s.key + s.value;
+  if (s.cp == 1)
+    list.push_back({core.backward ? "attention backward" : "attention", core});
+  else if (parallelism.context_method == spec::ContextMethod::all_to_all)
+    add_ulysses_attention(list, s, core, core.backward ? s.attended : inputs,
+                          core.backward ? inputs : s.attended);
+  else
+    add_ring_attention(list, s, core,
+                       {.name = core.backward ? "keys, values and gradients" : "keys and values",
+                        .elements = (core.backward ? 2 : 1) * times(s.tokens, s.key + s.value)});
+}
+
+/// [M60] Elements kept: q k v, what rotating or normalising makes of q and k (v stays a view), the
+/// output of attention; of a latent attention also both sides of its inner norms.
+double kept_elements(const spec::Model& model, const Shape& s) {
+  if (is_latent(model)) {
+    const Latent latent = latent_of(model, s);
+    return times(s.norm_tokens, 2 * latent.query + 2 * latent.key_value + latent.rope) +
+           times(s.tokens, 2 * s.query + latent.expanded + s.key + s.attended);
+  }
+  const bool new_keys =
+      model.positions == spec::Positions::rope || model.qk_norm != spec::QkNorm::none;
+  const int64_t turned = new_keys ? s.query + s.key : 0;
+  return times(s.tokens, s.query + s.key + s.value + turned + s.attended);
+}
+
+}  // namespace
+
+Branch attention_branch(const spec::Model& model, const spec::Parallelism& parallelism,
+                        const Shape& s, Reach reach) {
+  Attention core = core_of(model, s, reach);
+  Branch branch;
+  branch.tensors = attention_tensors(model, s);
+  add_qkv_forward(branch.forward, model, s);
+  add_core(branch.forward, parallelism, s, core);
+  add_rows_forward(branch.forward, s, projection_of(s));
+  core.backward = true;
+  add_rows_backward(branch.backward, s, projection_of(s));
+  add_core(branch.backward, parallelism, s, core);
+  add_qkv_backward(branch.backward, model, s);
+  branch.kept = kept_elements(model, s);
+  branch.statistics = Bytes(static_cast<double>(s.tokens) * kFloat * static_cast<double>(s.heads));
+  return branch;
+}
+
+}  // namespace scapesim::workload
