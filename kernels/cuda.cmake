@@ -45,3 +45,7 @@ endfunction()
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS kernels/cuda/*.cu)
 scapesim_cuda_library(scapesim_cuda ${cuda_sources})
+
+add_executable(device_check kernels/device_check.cpp)
+target_link_libraries(device_check PRIVATE scapesim_check scapesim_cuda)
+set_target_properties(device_check PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})

@@ -114,37 +114,28 @@ struct SelectChunk {
   std::uint64_t begin = 0;
   std::uint32_t count = 0;
   std::uint32_t piece = 0;
+  std::uint32_t earlier = 0;  ///< chunks of the piece before this one
 };
 
 /// Elements of a chunk: enough to make the flush of a block's histogram cheap.
 inline constexpr std::uint32_t kSelectChunk = 1U << 15U;
 inline constexpr std::uint32_t kRoundedSelectChunk = 1U << 19U;
 
-/// Chunks of all pieces in order, none across two pieces. On the host.
-inline std::vector<SelectChunk> select_chunks(std::span<const SelectPiece> pieces,
-                                              std::uint32_t chunk_elements) {
-  std::vector<SelectChunk> chunks;
-  for (std::size_t i = 0; i < pieces.size(); ++i)
-    for (std::uint64_t done = 0; done < pieces[i].numel; done += chunk_elements) {
-      const std::uint64_t left = pieces[i].numel - done;
-      chunks.push_back({pieces[i].begin + done,
-                        static_cast<std::uint32_t>(left < chunk_elements ? left : chunk_elements),
-                        static_cast<std::uint32_t>(i)});
-    }
-  return chunks;
-}
+/// Chunks of all pieces in order, none across two pieces. On the host. chunk_elements: a multiple
+/// of 32, else std::invalid_argument; a piece of 2^32 elements or more: std::length_error.
+std::vector<SelectChunk> select_chunks(std::span<const SelectPiece> pieces,
+                                       std::uint32_t chunk_elements);
 
-/// What selection finds for a piece: its smallest selected magnitude, and how many of the elements
-/// that have it are selected, lowest index first.
+/// What selection finds for a piece.
 struct SelectState {
-  std::uint64_t wanted = 0;  ///< still to be found at or below the prefix; in the end, of the ties
-  std::uint64_t ties = 0;    ///< elements at the threshold
-  std::uint32_t threshold = 0;  ///< magnitude bits: 31 of a float, 15 of a Bf16
-  std::uint32_t done = 0;       ///< 1: everything is selected
+  std::uint32_t threshold = 0;  ///< smallest selected magnitude: 31 bits of a float, 15 of a Bf16
+  std::uint32_t wanted = 0;     ///< how many elements at the threshold are selected
+  std::uint32_t ties = 0;       ///< how many there are
+  std::uint32_t all = 0;        ///< 1: every element is selected, the rest is void
 };
 
-/// Digits of the radix select over floats, most significant first, and the one over Bf16.
-inline constexpr int kSelectDigits[] = {11, 10, 10};
+/// Bins of a histogram: of the largest of three digits of a float's 31 bits (11, 10 and 10), of all
+/// 15 bits of a Bf16.
 inline constexpr std::size_t kSelectBins = 1U << 11U;
 inline constexpr std::size_t kRoundedSelectBins = 1U << 15U;
 
@@ -154,15 +145,15 @@ inline constexpr std::size_t kRoundedSelectBins = 1U << 15U;
 /// and `tile_counts` the selected of each tile of the part.
 template <class Score>
 struct Select {
-  const Score* scores = nullptr;  ///< of the part
-  std::size_t elements = 0;       ///< of the part: the pieces' sum
-  const SelectPiece* pieces = nullptr;
+  const Score* scores = nullptr;        ///< of the part
+  std::size_t elements = 0;             ///< of the part: the pieces' sum
+  const SelectPiece* pieces = nullptr;  ///< each begins where the one before ends
   std::size_t piece_count = 0;
   const SelectChunk* chunks = nullptr;
   std::size_t chunk_count = 0;
   std::uint32_t* histograms = nullptr;   ///< scratch: piece_count x bins of the score
   SelectState* states = nullptr;         ///< piece_count
-  std::uint64_t* chunk_ties = nullptr;   ///< scratch: chunk_count
+  std::uint32_t* chunk_ties = nullptr;   ///< scratch: chunk_count
   std::uint32_t* mask = nullptr;         ///< words_of(elements)
   std::uint32_t* tile_counts = nullptr;  ///< tiles_of(elements)
 };
@@ -174,7 +165,7 @@ void select_mask(const Select<Score>& arguments, Stream stream);
 
 // ---- Masks ------------------------------------------------------------------------------------
 
-/// A rank's part of the flat buffer; parts follow each other in rank order and may be empty.
+/// A rank's part of the flat buffer; each begins where the one before ends, and may be empty.
 struct MaskPart {
   std::uint64_t begin = 0;
   std::uint64_t numel = 0;
@@ -224,7 +215,8 @@ void scan_tiles(const ScanTiles& arguments, Stream stream);
 
 struct Clip {
   double norm = 0;   ///< of the unclipped gradient
-  float factor = 1;  ///< 1 when the norm is within the limit, or NaN
+  float factor = 1;  ///< 1 when the norm is not above the limit, or NaN
+  std::uint32_t fired = 0;
 };
 
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();

@@ -38,6 +38,10 @@ void* device_allocate(std::size_t bytes) {
 // A failure here is a failure of an earlier call, which wait_for reports.
 void device_free(void* pointer) noexcept { static_cast<void>(cudaFree(pointer)); }
 
+void zero(void* pointer, std::size_t bytes, Stream stream) {
+  if (bytes > 0) check(cudaMemsetAsync(pointer, 0, bytes, stream), "cudaMemsetAsync");
+}
+
 void copy_to_device(void* device, const void* host, std::size_t bytes, Stream stream) {
   check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync");
 }

@@ -86,14 +86,52 @@ __device__ void store_four(T* array, std::size_t first, const Group& group, cons
 }
 
 /// Sum over the warp's lanes below this one.
-__device__ inline unsigned warp_sum_before(unsigned value) {
+template <class T>
+__device__ T warp_sum_before(T value) {
   const unsigned lane = threadIdx.x % kWarp;
-  unsigned sum = value;
+  T sum = value;
   for (unsigned step = 1; step < kWarp; step *= 2) {
-    const unsigned other = __shfl_up_sync(kFull, sum, step);
+    const T other = __shfl_up_sync(kFull, sum, step);
     if (lane >= step) sum += other;
   }
   return sum - value;
+}
+
+/// Sum over the warp, in lane 0 at least; the order of additions is fixed.
+template <class T>
+__device__ T warp_sum(T value) {
+  for (unsigned step = kWarp / 2; step > 0; step /= 2)
+    value += __shfl_down_sync(kFull, value, step);
+  return value;
+}
+
+inline constexpr unsigned kWarps = kBlock / kWarp;
+
+template <class T>
+struct WarpSums {
+  T of[kWarps];
+};
+
+template <class T>
+struct BlockSum {
+  T before;
+  T total;
+};
+
+/// Sums over the block's threads below this one, and over all; all threads must call it.
+template <class T>
+__device__ BlockSum<T> block_sum(WarpSums<T>& sums, T value) {
+  const T in_warp = warp_sum_before(value);
+  const unsigned warp = threadIdx.x / kWarp;
+  if (threadIdx.x % kWarp == kWarp - 1) sums.of[warp] = in_warp + value;
+  __syncthreads();
+  BlockSum<T> result{in_warp, 0};
+  for (unsigned i = 0; i < kWarps; ++i) {
+    if (i < warp) result.before += sums.of[i];
+    result.total += sums.of[i];
+  }
+  __syncthreads();
+  return result;
 }
 
 /// A tile's mask words, and the selected before each word within the tile.
