@@ -221,7 +221,8 @@ struct Clip {
 
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-/// Partial sums of a norm: a fixed number, so that every rank adds in the same order.
+/// Partial sums of a norm, at most; their number follows from that of the elements, so that every
+/// rank adds in the same order.
 inline constexpr std::size_t kNormBlocks = 1024;
 
 /// Norm of g_hat = (payload - b1 m) / (1-b1) on the mask, and the factor that clips it.

@@ -14,8 +14,10 @@ struct NormShared {
   WarpSums<double> sums;
 };
 
+/// At least four tiles each, while there are.
 std::size_t norm_blocks(std::size_t elements) {
-  return tiles_of(elements) < kNormBlocks ? tiles_of(elements) : kNormBlocks;
+  const std::size_t blocks = (tiles_of(elements) + 3) / 4;
+  return blocks < kNormBlocks ? blocks : kNormBlocks;
 }
 
 /// Sum over the block in thread 0.

@@ -1,6 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-# The kernels on a device, where there is one; on the SIMT shim see tests/unit/simt.
+# The kernels on the SIMT shim with planted faults, and on a device where there is one. The shim's
+# other tests are in tests/unit/simt.
 set_tests_properties(unit_simt PROPERTIES TIMEOUT 240)
+
+if(SCAPESIM_SANITIZE)
+  # AddressSanitizer takes the place of the shim's own record, which finds races.
+  set_tests_properties(gpu_faults PROPERTIES DISABLED ON)
+else()
+  add_executable(simt_check ${CMAKE_CURRENT_LIST_DIR}/simt_check.cpp)
+  target_link_libraries(simt_check PRIVATE scapesim_simt)
+  set(link "$<TARGET_OBJECTS:simt_check>")
+  foreach(library scapesim_check scapesim_simt_kernels scapesim_kernels scapesim_simt_machine
+          scapesim_base fmt::fmt)
+    string(APPEND link "|$<TARGET_FILE:${library}>")
+  endforeach()
+  set_property(TEST gpu_faults APPEND PROPERTY ENVIRONMENT "SIMT_LINK=${link}")
+  set_tests_properties(gpu_faults PROPERTIES TIMEOUT 240)
+endif()
+
 if(SCAPESIM_WITH_CUDA)
   scapesim_test(gpu_device_check gpu $<TARGET_FILE:device_check>)
   set_tests_properties(gpu_device_check PROPERTIES SKIP_RETURN_CODE 77)
