@@ -30,6 +30,10 @@ using Model = std::function<Eigen::VectorXd(const Eigen::VectorXd&)>;
 /// logarithms); derivatives by differences.
 Fit fit_positive(const Model& model, const Eigen::VectorXd& measured, Eigen::VectorXd start);
 
+/// [M171] The same with the least sum of absolute log residuals: half of the rows may lie anywhere.
+/// Iteratively reweighted; standard errors from the residuals' density about 0.
+Fit fit_positive_robust(const Model& model, const Eigen::VectorXd& measured, Eigen::VectorXd start);
+
 /// One bulk collective as measured: bytes a rank sends, ring steps, time.
 struct RingRow {
   Bytes volume;

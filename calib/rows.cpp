@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calib/rows.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <initializer_list>
+#include <utility>
 
 #include "sim/base/csv.hpp"
 #include "sim/base/file.hpp"
@@ -20,6 +24,16 @@ bool flag(const Csv& csv, const CsvCell& cell, const std::string& key, Problems&
   return cell.text == "1";
 }
 
+/// Place of the cell's text among the words; a problem when it is none of them.
+std::size_t one_of(const Csv& csv, const CsvCell& cell, const std::string& key,
+                   std::initializer_list<std::string_view> words, Problems& problems) {
+  const auto* const found = std::find(words.begin(), words.end(), cell.text);
+  if (found == words.end())
+    problems.add(place_of(csv, cell), key, fmt::format("\"{}\" is not known", cell.text),
+                 fmt::format("one of: {}", fmt::join(words, ", ")));
+  return static_cast<std::size_t>(found - words.begin());
+}
+
 }  // namespace
 
 std::vector<GemmRow> gemm_rows(const std::filesystem::path& file) {
@@ -36,7 +50,100 @@ std::vector<GemmRow> gemm_rows(const std::filesystem::path& file) {
     rows.push_back(
         {.shape = {.m = size(2), .n = size(3), .k = size(4)},
          .precision = precision.value_or(spec::Precision::bf16),
-         .rate = FlopsPerSecond(1e12 * positive_number(csv, row.cells[5], "tflops", problems))});
+         .rate = FlopsPerSecond(1e12 * positive_number(csv, row.cells[5], "tflops", problems)),
+         .gpu = row.cells[0].text});
+  }
+  problems.raise();
+  return rows;
+}
+
+std::vector<GemmRow> grouped_gemm_rows(const std::filesystem::path& file) {
+  constexpr std::string_view kColumns[] = {"gpu", "dtype", "output", "groups", "m",
+                                           "n",   "k",     "tflops", "source"};
+  const Csv csv = read(file, kColumns);
+  Problems problems;
+  std::vector<GemmRow> rows;
+  for (const CsvRow& row : csv.rows) {
+    const auto size = [&](std::size_t i) {
+      return positive_integer(csv, row.cells[i], std::string(kColumns[i]), problems);
+    };
+    const auto precision = find_named<spec::Precision>(row.cells[1].text);
+    if (!precision) problems.add(place_of(csv, row.cells[1]), "dtype", "unknown precision");
+    const bool added =
+        one_of(csv, row.cells[2], "output", {"bf16", "bf16 added", "fp32 added"}, problems) == 2;
+    rows.push_back(
+        {.shape = {.m = size(4),
+                   .n = size(5),
+                   .k = size(6),
+                   .accumulate_fp32 = added,
+                   .groups = size(3)},
+         .precision = precision.value_or(spec::Precision::bf16),
+         .rate = FlopsPerSecond(1e12 * positive_number(csv, row.cells[7], "tflops", problems)),
+         .gpu = row.cells[0].text});
+  }
+  problems.raise();
+  return rows;
+}
+
+std::vector<AttentionTiming> attention_timings(const std::filesystem::path& file) {
+  constexpr std::string_view kColumns[] = {"gpu",   "library",  "batch",    "sequence",
+                                           "heads", "kv_heads", "head_dim", "value_head_dim",
+                                           "mask",  "pass",     "tflops",   "source"};
+  const Csv csv = read(file, kColumns);
+  Problems problems;
+  std::vector<AttentionTiming> rows;
+  for (const CsvRow& row : csv.rows) {
+    const auto size = [&](std::size_t i) {
+      return positive_integer(csv, row.cells[i], std::string(kColumns[i]), problems);
+    };
+    const std::size_t mask = one_of(csv, row.cells[8], "mask", {"causal", "none"}, problems);
+    const std::size_t passes =
+        one_of(csv, row.cells[9], "pass", {"forward", "backward", "both"}, problems);
+    rows.push_back(
+        {.gpu = row.cells[0].text,
+         .library = row.cells[1].text,
+         .shape = {.batch = size(2),
+                   .sequence = size(3),
+                   .heads = size(4),
+                   .head_dim = size(6),
+                   .causal = mask == 0,
+                   .kv_heads = size(5),
+                   .value_head_dim = size(7)},
+         .passes = static_cast<AttentionTiming::Passes>(passes),
+         .rate = FlopsPerSecond(1e12 * positive_number(csv, row.cells[10], "tflops", problems))});
+  }
+  problems.raise();
+  return rows;
+}
+
+std::vector<AttentionTiming> timings_of(const std::vector<AttentionRow>& rows, std::string gpu) {
+  constexpr std::int64_t kHidden = 2048;
+  constexpr std::int64_t kTokens = 16'384;
+  std::vector<AttentionTiming> timings;
+  for (const AttentionRow& row : rows)
+    timings.push_back({.gpu = gpu,
+                       .library = row.library,
+                       .shape = {.batch = kTokens / row.sequence,
+                                 .sequence = row.sequence,
+                                 .heads = kHidden / row.head_dim,
+                                 .head_dim = row.head_dim},
+                       .passes = row.forward_only ? AttentionTiming::Passes::forward
+                                                  : AttentionTiming::Passes::both,
+                       .rate = row.rate});
+  return timings;
+}
+
+std::vector<MemoryRow> memory_rows(const std::filesystem::path& file) {
+  constexpr std::string_view kColumns[] = {"gpu", "path", "kernel", "rate_GBps", "source"};
+  const Csv csv = read(file, kColumns);
+  Problems problems;
+  std::vector<MemoryRow> rows;
+  for (const CsvRow& row : csv.rows) {
+    one_of(csv, row.cells[1], "path", {"hbm", "h2d", "d2h"}, problems);
+    rows.push_back(
+        {.gpu = row.cells[0].text,
+         .path = row.cells[1].text,
+         .rate = BytesPerSecond(1e9 * positive_number(csv, row.cells[3], "rate_GBps", problems))});
   }
   problems.raise();
   return rows;

@@ -15,6 +15,7 @@ struct GemmRow {
   cost::Gemm shape;
   spec::Precision precision = spec::Precision::bf16;
   FlopsPerSecond rate;
+  std::string gpu = {};
 };
 
 struct AttentionRow {
@@ -23,6 +24,23 @@ struct AttentionRow {
   std::int64_t sequence = 0;
   bool forward_only = true;
   FlopsPerSecond rate;
+};
+
+/// Flash attention as timed: one pass, or both together.
+struct AttentionTiming {
+  enum class Passes { forward, backward, both };
+  std::string gpu = {};
+  std::string library = {};
+  cost::Attention shape;  ///< the forward pass
+  Passes passes = Passes::forward;
+  FlopsPerSecond rate;
+};
+
+/// Bandwidth of large arrays on one path.
+struct MemoryRow {
+  std::string gpu = {};
+  std::string path = {};  ///< "hbm", "h2d", "d2h"
+  BytesPerSecond rate;
 };
 
 /// One measured metric of a training run on TACC Vista; flags as run.
@@ -42,6 +60,12 @@ struct VistaRow {
 /// Throw InputError for a file that cannot be read or understood.
 std::vector<GemmRow> gemm_rows(const std::filesystem::path& file);
 std::vector<AttentionRow> attention_rows(const std::filesystem::path& file);
+/// As gemm_rows(), with columns for the output and for groups.
+std::vector<GemmRow> grouped_gemm_rows(const std::filesystem::path& file);
+std::vector<AttentionTiming> attention_timings(const std::filesystem::path& file);
+/// The causal rows of attention_rows() as what they timed: hidden 2048, 16,384 tokens per batch.
+std::vector<AttentionTiming> timings_of(const std::vector<AttentionRow>& rows, std::string gpu);
+std::vector<MemoryRow> memory_rows(const std::filesystem::path& file);
 std::vector<VistaRow> vista_rows(const std::filesystem::path& file);
 
 }  // namespace scapesim::calib

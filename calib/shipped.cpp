@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 #include "calib/hopper.hpp"
 #include "calib/rows.hpp"
+#include "calib/shipped_gpus.hpp"
 #include "sim/base/check.hpp"
 #include "sim/scenario/load.hpp"
 
@@ -46,6 +48,50 @@ void use_ndr_network(Profile& profile) {
       16e-6, 6e-6, 35e-6, Factor::latency, {Provenance::published, latency}};
   profile.numbers["network.scalar_latency_s"] = {
       16e-6, 4e-6, 35e-6, Factor::latency, {Provenance::published, latency}};
+}
+
+/// A shipped profile of one part beside the Vista ones.
+struct Machine {
+  std::string_view id;
+  std::string_view machine;
+  std::string_view part;  ///< as data_sheet() has it
+};
+
+constexpr Machine kMachines[] = {
+    {"gh200-jupiter", "JUPITER Booster, GH200 96GB, NDR 200 per GPU", "GH200-96GB"},
+    {"gh200-alps", "CSCS Alps, GH200 96GB, Slingshot 200 per GPU", "GH200-96GB"},
+    {"gh200-alps-tcp", "CSCS Alps, GH200 96GB, NCCL over TCP (no fabric plugin)", "GH200-96GB"},
+    {"h100-sxm", "H100 SXM 80GB, eight per node, NDR 400 per GPU", "H100-SXM-80GB"},
+    {"h100-sxm-efa", "AWS p5: H100 SXM 80GB, eight per node, EFA", "H100-SXM-80GB"},
+    {"h100-sxm-tcpxo", "Google A3 Mega: H100 SXM 80GB, eight per node, GPUDirect-TCPXO",
+     "H100-SXM-80GB"},
+    {"h200-sxm", "H200 SXM 141GB, eight per node, NDR 400 per GPU", "H200-SXM-141GB"},
+    {"a100-sxm-80gb", "A100 SXM 80GB, eight per node, HDR 200", "A100-SXM-80GB"},
+    {"a100-sxm-40gb", "A100 SXM 40GB, eight per node", "A100-SXM-40GB"},
+    {"a100-pcie", "A100 PCIe 80GB, eight per node", "A100-PCIe-80GB"},
+    {"b200-sxm", "B200 SXM, eight per node, 400G per GPU", "B200-SXM"},
+    {"gb200", "GB200 NVL72", "GB200"},
+};
+
+/// Shares of the links' rates as on any fabric: nothing of this one measured.
+void use_datasheet_network(Profile& profile) {
+  profile.numbers["network.efficiency"] = {
+      0.9, 0.75, 0.97, Factor::network, {Provenance::datasheet, "90 % of the NIC's line rate"}};
+}
+
+std::vector<Profile> machines(const std::filesystem::path& data, const Profile& hopper,
+                              std::string& report) {
+  const auto gpus = gpu_profiles(kernel_data(data), hopper, report);
+  std::vector<Profile> profiles;
+  for (const Machine& machine : kMachines) {
+    Profile profile = gpus.find(machine.part)->second;
+    profile.id = machine.id;
+    profile.machine = machine.machine;
+    profile.note = "GPU kernels from published benchmarks; no training run was used.";
+    use_datasheet_network(profile);
+    profiles.push_back(std::move(profile));
+  }
+  return profiles;
 }
 
 /// Data-sheet rates with the usual shares of them, and wide ranges: nothing of a machine measured.
@@ -129,6 +175,8 @@ ShippedProfiles build_shipped_profiles(const std::filesystem::path& root) {
   use_ndr_network(ndr);
 
   shipped.profiles = {std::move(sockets), std::move(ndr), datasheet(gpu)};
+  std::vector<Profile> others = machines(data, gpu, shipped.report);
+  std::move(others.begin(), others.end(), std::back_inserter(shipped.profiles));
   return shipped;
 }
 

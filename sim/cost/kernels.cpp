@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include "sim/base/check.hpp"
 
@@ -28,9 +29,58 @@ double bytes_per_element(spec::Precision precision) {
   throw InternalError("precision");
 }
 
+/// A number that a profile may leave out.
+double number_or(const Profile& profile, std::string_view key, double otherwise) {
+  return profile.has(key) ? profile.number(key) : otherwise;
+}
+
+/// [M171] Narrow formats fall back on the next wider one that the profile knows.
 double large_gemm_efficiency(const Profile& profile, spec::Precision precision) {
-  const bool own = bytes_per_element(precision) <= 1 && profile.has("gemm.efficiency_fp8");
-  return profile.number(own ? "gemm.efficiency_fp8" : "gemm.efficiency");
+  const double wide = profile.number("gemm.efficiency");
+  switch (precision) {
+    case spec::Precision::fp32:
+      return number_or(profile, "gemm.efficiency_tf32", wide);
+    case spec::Precision::fp16:
+    case spec::Precision::bf16:
+      return wide;
+    case spec::Precision::fp8:
+      return number_or(profile, "gemm.efficiency_fp8", wide);
+    case spec::Precision::mxfp8:
+      return number_or(profile, "gemm.efficiency_mxfp8",
+                       number_or(profile, "gemm.efficiency_fp8", wide));
+    case spec::Precision::nvfp4:
+      return number_or(profile, "gemm.efficiency_nvfp4",
+                       number_or(profile, "gemm.efficiency_fp8", wide));
+  }
+  throw InternalError("precision");
+}
+
+/// Queries of one block of flash attention.
+constexpr double kQueryBlock = 128;
+
+/// Keys that a query sees at most.
+double most_keys(const Attention& attention) {
+  const std::int64_t keys = attention.kv_sequence.value_or(attention.sequence);
+  return static_cast<double>(std::min(keys, attention.window.value_or(keys)));
+}
+
+double value_width(const Attention& attention) {
+  return static_cast<double>(attention.value_head_dim.value_or(attention.head_dim));
+}
+
+/// Queries, keys, values and outputs in bf16, once forward; backward reads them with the outputs'
+/// gradient, and writes gradients of queries, keys and values.
+Bytes traffic_of(const Attention& attention) {
+  constexpr double kElement = 2;
+  const auto key = static_cast<double>(attention.head_dim);
+  const double per_token = key + value_width(attention);
+  const double queries =
+      static_cast<double>(attention.batch * attention.heads * attention.sequence) * per_token;
+  const double keys =
+      static_cast<double>(attention.batch * attention.kv_heads.value_or(attention.heads) *
+                          attention.kv_sequence.value_or(attention.sequence)) *
+      per_token;
+  return Bytes(kElement * (attention.backward ? 2 * queries + 2 * keys : queries + keys));
 }
 
 }  // namespace
@@ -72,7 +122,7 @@ double visible_pairs(const Attention& attention) {
 // values; backward has five, three and two of them (Dao 2023 sec. 3.1: scores are computed again).
 Flops flops_of(const Attention& attention) {
   const auto key = static_cast<double>(attention.head_dim);
-  const auto value = static_cast<double>(attention.value_head_dim.value_or(attention.head_dim));
+  const double value = value_width(attention);
   const double per_pair = attention.backward ? 3 * key + 2 * value : key + value;
   return Flops(2.0 * static_cast<double>(attention.batch * attention.heads) * per_pair *
                visible_pairs(attention));
@@ -83,73 +133,122 @@ KernelCosts::KernelCosts(const Profile& profile, const spec::Gpu& gpu, spec::Pre
                  (large_gemm_efficiency(profile, precision) * profile.number("gemm.scale"))),
       element_bytes_(bytes_per_element(precision)),
       k_half_(profile.number("gemm.k_half_B")),
+      k_half_added_(number_or(profile, "gemm.k_half_accumulate_B", k_half_)),
       tile_m_(profile.number("gemm.tile_m")),
       tile_n_(profile.number("gemm.tile_n")),
       small_tile_efficiency_(profile.number("gemm.small_tile_efficiency")),
+      wave_share_(number_or(profile, "gemm.wave_share", 1)),
+      group_launch_(number_or(profile, "gemm.group_launch_s", profile.number("hbm.launch_s"))),
       multiprocessors_(gpu.multiprocessors),
       // Attention stays in bf16 beside narrower GEMMs.
       attention_peak_(precision == spec::Precision::fp32 ? gpu.peak_tf32 : gpu.peak_bf16),
       backward_ratio_(profile.number("attention.backward_ratio")),
+      half_waves_(number_or(profile, "attention.half_waves", 0)),
+      backward_half_waves_(number_or(profile, "attention.backward_half_waves", 0)),
+      diagonal_(number_or(profile, "attention.diagonal_tokens", 0)),
       hbm_(profile.number("hbm.bandwidth_Bps")),
       launch_(profile.number("hbm.launch_s")) {
-  for (std::size_t i = 0; i < kSampledHeadDims.size(); ++i)
-    attention_curves_[i] =
-        profile.curve("attention.forward.d" + std::to_string(kSampledHeadDims[i]));
+  std::array<Curve, 3> backward;
+  for (std::size_t i = 0; i < kSampledHeadDims.size(); ++i) {
+    const std::string width = std::to_string(kSampledHeadDims[i]);
+    attention_curves_[i] = profile.curve("attention.forward.d" + width);
+    if (const auto found = profile.curves.find("attention.backward.d" + width);
+        found != profile.curves.end())
+      backward[i] = found->second;
+  }
+  const auto sampled = [](const Curve& curve) { return !curve.points.empty(); };
+  if (std::all_of(backward.begin(), backward.end(), sampled)) backward_curves_ = backward;
 }
 
 // [M10] Tile and wave quantisation with a fixed cost per tile: the tiles of C run in waves over the
 // multiprocessors; a tile's loop over k costs its FLOPs, its prologue and epilogue as much as
 // k_half bytes of loop. The library picks the best of the large tile, its transpose and half of it.
-// Never under the memory roof: A, B read once, C written once (read too when accumulated).
-Seconds KernelCosts::time(const Gemm& gemm) const {
+// Of the idle part of the last wave, wave_share costs time: where power limits the clock, idle
+// multiprocessors let the others run faster. The tiles of all groups share their waves.
+Seconds KernelCosts::arithmetic(const Gemm& gemm) const {
   struct Tile {
     double m, n, efficiency;
   };
   const std::array<Tile, 3> tiles = {Tile{tile_m_, tile_n_, 1.0}, Tile{tile_n_, tile_m_, 1.0},
                                      Tile{tile_m_, tile_n_ / 2, small_tile_efficiency_}};
+  const auto m = static_cast<double>(gemm.m);
+  const auto n = static_cast<double>(gemm.n);
+  const auto k = static_cast<double>(gemm.k);
+  const double k_half = gemm.accumulate_fp32 ? k_half_added_ : k_half_;
+  const double overhead = 1.0 + k_half / (k * element_bytes_);
+  Seconds best(std::numeric_limits<double>::infinity());
+  for (const Tile& tile : tiles) {
+    const double count =
+        static_cast<double>(gemm.groups) * std::ceil(m / tile.m) * std::ceil(n / tile.n);
+    const double filled = count / multiprocessors_;
+    const double whole = std::ceil(filled);
+    const double waves = std::max(whole - (1 - wave_share_) * (whole - filled), 1.0);
+    const Flops issued(2.0 * waves * multiprocessors_ * tile.m * tile.n * k);
+    best = std::min(best, issued * (overhead / tile.efficiency) / gemm_rate_);
+  }
+  return best;
+}
+
+// [M10] Never under the memory roof: A, B read once, C written once (read too when accumulated).
+// [M172] A grouped product is one library call per group: a launch each.
+Seconds KernelCosts::time(const Gemm& gemm) const {
   const auto groups = static_cast<double>(gemm.groups);
   const auto m = static_cast<double>(gemm.m);
   const auto n = static_cast<double>(gemm.n);
   const auto k = static_cast<double>(gemm.k);
-  const double overhead = 1.0 + k_half_ / (k * element_bytes_);
-
-  Seconds arithmetic(std::numeric_limits<double>::infinity());
-  for (const Tile& tile : tiles) {
-    const double count = groups * std::ceil(m / tile.m) * std::ceil(n / tile.n);
-    const double waves = std::ceil(count / multiprocessors_);
-    const Flops issued(2.0 * waves * multiprocessors_ * tile.m * tile.n * k);
-    arithmetic = std::min(arithmetic, issued * (overhead / tile.efficiency) / gemm_rate_);
-  }
   // C is written as bf16 also by fp8 inputs; an fp32 accumulator is read and written.
   const double output_bytes = gemm.accumulate_fp32 ? 8.0 : std::max(2.0, element_bytes_);
   const Bytes traffic(groups * ((m * k + n * k) * element_bytes_ + m * n * output_bytes));
-  return std::max(arithmetic, traffic / hbm_) + launch_;
+  return std::max(arithmetic(gemm), traffic / hbm_) + launch_ + (groups - 1) * group_launch_;
 }
 
-double KernelCosts::attention_efficiency(std::int64_t head_dim, std::int64_t sequence) const {
-  const auto s = static_cast<double>(sequence);
-  if (head_dim <= kSampledHeadDims.front()) {
-    // Narrow heads leave the tensor cores idle in proportion.
-    const double filled = static_cast<double>(head_dim) / static_cast<double>(kSampledHeadDims[0]);
-    return attention_curves_[0].at(s) * filled;
-  }
+double KernelCosts::attention_share(const Attention& attention, double head_dim,
+                                    double keys) const {
+  const bool own_curves = attention.backward && backward_curves_.has_value();
+  const std::array<Curve, 3>& curves = own_curves ? *backward_curves_ : attention_curves_;
+  const double ratio = attention.backward && !own_curves ? backward_ratio_ : 1.0;
+  const auto narrowest = static_cast<double>(kSampledHeadDims.front());
+  // Narrow heads leave the tensor cores idle in proportion.
+  if (head_dim <= narrowest) return curves[0].at(keys) * (head_dim / narrowest) * ratio;
   for (std::size_t i = 1; i < kSampledHeadDims.size(); ++i) {
-    if (head_dim > kSampledHeadDims[i]) continue;
     const auto low = static_cast<double>(kSampledHeadDims[i - 1]);
     const auto high = static_cast<double>(kSampledHeadDims[i]);
-    const double share = std::log(static_cast<double>(head_dim) / low) / std::log(high / low);
-    return std::pow(attention_curves_[i - 1].at(s), 1 - share) *
-           std::pow(attention_curves_[i].at(s), share);
+    if (head_dim > high) continue;
+    const double share = std::log(head_dim / low) / std::log(high / low);
+    return std::pow(curves[i - 1].at(keys), 1 - share) * std::pow(curves[i].at(keys), share) *
+           ratio;
   }
-  return attention_curves_.back().at(s);
+  return curves.back().at(keys) * ratio;
 }
 
-// [M12] FLOPs over a measured share of peak, log-interpolated in sequence length and head
-// dimension.
+double KernelCosts::attention_fill(const Attention& attention, double keys) const {
+  const auto queries = static_cast<double>(attention.sequence);
+  const auto all_keys = static_cast<double>(attention.kv_sequence.value_or(attention.sequence));
+  const bool windowed = keys < all_keys;
+  const int edges = !attention.causal ? 0 : windowed ? 2 : 1;
+  const double pairs = visible_pairs(attention);
+  const double wasted = edges * queries * diagonal_ / 2;
+  const double edge = (1 + diagonal_ / keys) * pairs / (pairs + wasted);
+
+  const double tokens =
+      attention.backward ? static_cast<double>(attention.kv_sequence.value_or(attention.sequence))
+                         : queries;
+  const double blocks =
+      static_cast<double>(attention.batch * attention.heads) * std::ceil(tokens / kQueryBlock);
+  const double waves = blocks / multiprocessors_;
+  const double half = attention.backward ? backward_half_waves_ : half_waves_;
+  return edge * waves / (waves + half);
+}
+
+// [M12] FLOPs over a measured share of peak, log-interpolated in the keys of a query and the head's
+// width; never under the memory roof.
 Seconds KernelCosts::time(const Attention& attention) const {
-  const double efficiency = attention_efficiency(attention.head_dim, attention.sequence) *
-                            (attention.backward ? backward_ratio_ : 1.0);
-  return flops_of(attention) / (attention_peak_ * efficiency) + launch_;
+  const double keys = most_keys(attention);
+  const double width =
+      (static_cast<double>(attention.head_dim) + value_width(attention)) / 2;  // of both products
+  const double share = attention_share(attention, width, keys) * attention_fill(attention, keys);
+  const Seconds computed = flops_of(attention) / (attention_peak_ * std::min(share, 1.0));
+  return std::max(computed, traffic_of(attention) / hbm_) + launch_;
 }
 
 // [M13] Traffic over HBM bandwidth, plus a launch per kernel: the latency regime of small passes.

@@ -58,20 +58,29 @@ class KernelCosts {
   Seconds time(const Pass& pass) const;            ///< [M13]
 
  private:
-  /// Share of peak at one sampled head dimension and sequence length.
-  double attention_efficiency(std::int64_t head_dim, std::int64_t sequence) const;
+  Seconds arithmetic(const Gemm& gemm) const;
+  /// Share of peak of a full GPU at a head width and so many keys per query.
+  double attention_share(const Attention& attention, double head_dim, double keys) const;
+  /// [M173] What of that share is left: tiles along the mask's edge, few blocks of queries.
+  double attention_fill(const Attention& attention, double keys) const;
 
-  FlopsPerSecond gemm_rate_;  ///< large-shape rate
-  double element_bytes_;      ///< of A and B
-  double k_half_;  ///< bytes of k at which prologue and epilogue cost as much as the loop
+  FlopsPerSecond gemm_rate_;      ///< large-shape rate
+  double element_bytes_;          ///< of A and B
+  double k_half_, k_half_added_;  ///< bytes of k at which prologue and epilogue cost as much as
+                                  ///< the loop; when an fp32 accumulator is added to
   double tile_m_, tile_n_;
   double small_tile_efficiency_;
+  double wave_share_;     ///< share of an unfinished wave's idle part that costs time
+  Seconds group_launch_;  ///< per further group of a grouped GEMM
   double multiprocessors_;
   FlopsPerSecond attention_peak_;
   double backward_ratio_;
+  double half_waves_, backward_half_waves_;  ///< waves of query blocks at which half is reached
+  double diagonal_;  ///< tokens by which whole tiles reach over the mask's edge
   BytesPerSecond hbm_;
   Seconds launch_;
   std::array<Curve, 3> attention_curves_;
+  std::optional<std::array<Curve, 3>> backward_curves_;  ///< where all widths have one
 };
 
 /// Head dimensions at which attention curves are sampled, ascending: attention.forward.d<dim>.

@@ -17,8 +17,15 @@ namespace {
 // A few multiplications, divisions and a power in double precision.
 constexpr double kRounding = 1e-12;
 
+/// Memory so fast that arithmetic decides.
+cost::Profile compute_bound_profile() {
+  cost::Profile profile = round_profile();
+  set(profile, "hbm.bandwidth_Bps", 1e14);
+  return profile;
+}
+
 KernelCosts round_costs(Precision precision = Precision::bf16) {
-  return KernelCosts(round_profile(), round_gpu(), precision);
+  return KernelCosts(compute_bound_profile(), round_gpu(), precision);
 }
 
 Attention attention_of(std::int64_t head_dim, std::int64_t sequence) {
@@ -70,12 +77,73 @@ TEST_CASE("[M12] the backward pass runs at its own rate, and in fp32 at the tf32
 }
 
 TEST_CASE("[M12] attention is a kernel launch more than its arithmetic") {
-  cost::Profile profile = round_profile();
+  cost::Profile profile = compute_bound_profile();
   set(profile, "hbm.launch_s", 1e-3);
   const Attention attention = attention_of(64, 1024);
   const KernelCosts with(profile, round_gpu(), Precision::bf16);
   CHECK((with.time(attention) - round_costs().time(attention)).si() ==
         Approx(1e-3).epsilon(1e-9));  // difference of two sums near 1e-3
+}
+
+TEST_CASE("[M173] few blocks of queries leave multiprocessors idle") {
+  cost::Profile profile = compute_bound_profile();
+  profile.numbers["attention.half_waves"] = exactly(2, cost::Factor::attention);
+  const KernelCosts costs(profile, round_gpu(), Precision::bf16);
+  // 100 multiprocessors; 25 heads of 8 blocks are two waves: half of the rate.
+  const Attention two_waves{.batch = 1, .sequence = 1024, .heads = 25, .head_dim = 128};
+  CHECK(share(costs, two_waves) == Approx(0.4 / 2).epsilon(kRounding));
+  Attention backward = two_waves;  // has a number of its own
+  backward.backward = true;
+  CHECK(share(costs, backward) == Approx(0.4 * 0.8).epsilon(kRounding));
+  profile.numbers["attention.backward_half_waves"] = exactly(6, cost::Factor::attention);
+  CHECK(share(KernelCosts(profile, round_gpu(), Precision::bf16), backward) ==
+        Approx(0.4 * 0.8 / 4).epsilon(kRounding));
+}
+
+TEST_CASE("[M173] without a mask no tile reaches over its edge; a window has two edges") {
+  cost::Profile profile = compute_bound_profile();
+  profile.numbers["attention.diagonal_tokens"] = exactly(256, cost::Factor::attention);
+  const KernelCosts costs(profile, round_gpu(), Precision::bf16);
+  Attention attention = attention_of(128, 1024);
+  CHECK(share(costs, attention) == Approx(0.4).epsilon(kRounding));  // as sampled, causal
+  attention.causal = false;
+  CHECK(share(costs, attention) == Approx(0.4 * (1 + 256.0 / 1024)).epsilon(kRounding));
+  Attention windowed = attention_of(128, 65'536);
+  windowed.window = 1024;
+  const double pairs = 1024.0 * 65'536 - 1024.0 * 1024 / 2;
+  CHECK(share(costs, windowed) ==
+        Approx(0.4 * (1 + 256.0 / 1024) * pairs / (pairs + 256.0 * 65'536)).epsilon(kRounding));
+}
+
+TEST_CASE("[M12] backward curves replace the ratio where every width has one") {
+  cost::Profile profile = compute_bound_profile();
+  Attention attention = attention_of(128, 1024);
+  attention.backward = true;
+  for (const char* width : {"64", "128"})
+    profile.curves[std::string("attention.backward.d") + width] = attention_curve(0.1, 0.1);
+  const auto costs = [&] { return KernelCosts(profile, round_gpu(), Precision::bf16); };
+  CHECK(share(costs(), attention) == Approx(0.4 * 0.8).epsilon(kRounding));
+  profile.curves["attention.backward.d256"] = attention_curve(0.1, 0.1);
+  CHECK(share(costs(), attention) == Approx(0.1).epsilon(kRounding));
+}
+
+TEST_CASE("[M12] values narrower than keys count with their mean width") {
+  const Attention narrow{
+      .batch = 1, .sequence = 1024, .heads = 1, .head_dim = 192, .value_head_dim = 64};
+  CHECK(share(round_costs(), narrow) ==
+        Approx(share(round_costs(), attention_of(128, 1024))).epsilon(kRounding));
+}
+
+TEST_CASE("[M12] a window of few keys is bound by the memory that it reads and writes") {
+  const Attention attention{
+      .batch = 1, .sequence = 65'536, .heads = 8, .head_dim = 128, .kv_heads = 2, .window = 16};
+  const KernelCosts costs(round_profile(), round_gpu(), Precision::bf16);
+  // Queries and outputs of 8 heads, keys and values of 2, in bf16, at 1 TB/s.
+  const double bytes = 2.0 * 65'536 * 256 * (8 + 2);
+  CHECK(costs.time(attention).si() == Approx(bytes / 1e12).epsilon(kRounding));
+  Attention backward = attention;
+  backward.backward = true;
+  CHECK(costs.time(backward).si() == Approx(2 * bytes / 1e12).epsilon(kRounding));
 }
 
 TEST_CASE("[M13] a pass takes its traffic over HBM bandwidth and a launch per kernel") {

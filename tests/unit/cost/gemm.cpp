@@ -163,6 +163,57 @@ TEST_CASE("[M10] groups share their waves: eight products of 25 tiles take two w
   CHECK(costs.time(eight).si() == Approx(2 * costs.time(one).si()).epsilon(kRounding));
 }
 
+TEST_CASE("[M10] a wave share of 0 charges the waves that are filled, never less than one") {
+  cost::Profile profile = one_tile_profile();
+  profile.numbers["gemm.wave_share"] = exactly(0, cost::Factor::gemm);
+  const KernelCosts smooth = costs_of(profile);
+  const std::int64_t k = 4096;
+  const double wave = 2.0 * kMultiprocessors * 128 * 256 * static_cast<double>(k) / kRate;
+  CHECK(smooth.time({.m = 128, .n = 256 * 150, .k = k}).si() ==
+        Approx(1.5 * wave).epsilon(kRounding));
+  CHECK(smooth.time({.m = 128, .n = 256 * 50, .k = k}).si() == Approx(wave).epsilon(kRounding));
+  set(profile, "gemm.wave_share", 0.5);
+  CHECK(costs_of(profile).time({.m = 128, .n = 256 * 150, .k = k}).si() ==
+        Approx(1.75 * wave).epsilon(kRounding));
+}
+
+TEST_CASE("[M10] adding to an fp32 accumulator has a k_half of its own") {
+  cost::Profile profile = one_tile_profile();
+  Gemm gemm{.m = 128, .n = 256, .k = 1000};
+  const double without = costs_of(profile).time(gemm).si();
+  profile.numbers["gemm.k_half_accumulate_B"] = exactly(2 * 1000, cost::Factor::gemm);
+  CHECK(costs_of(profile).time(gemm).si() == Approx(without).epsilon(kRounding));
+  gemm.accumulate_fp32 = true;
+  CHECK(costs_of(profile).time(gemm).si() == Approx(2 * without).epsilon(kRounding));
+}
+
+TEST_CASE("[M172] every further group is a launch: its own, or that of any kernel") {
+  cost::Profile profile = one_tile_profile();
+  const Gemm grouped{.m = 128, .n = 256, .k = 4096, .groups = 9};
+  const double without = costs_of(profile).time(grouped).si();
+  set(profile, "hbm.launch_s", 1e-3);
+  CHECK(costs_of(profile).time(grouped).si() == Approx(without + 9e-3).epsilon(kRounding));
+  profile.numbers["gemm.group_launch_s"] = exactly(2e-3, cost::Factor::gemm);
+  CHECK(costs_of(profile).time(grouped).si() ==
+        Approx(without + 1e-3 + 8 * 2e-3).epsilon(kRounding));
+}
+
+TEST_CASE("[M171] narrow formats fall back on the next wider efficiency that is known") {
+  cost::Profile profile = one_tile_profile();
+  const Gemm gemm{.m = 12'800, .n = 25'600, .k = 8192};
+  const auto time = [&](Precision precision) { return costs_of(profile, precision).time(gemm); };
+  const Seconds fp8 = time(Precision::fp8);
+  CHECK(time(Precision::mxfp8) == fp8);
+  profile.numbers["gemm.efficiency_fp8"] = exactly(0.25, cost::Factor::gemm);
+  CHECK(time(Precision::mxfp8).si() == Approx(2 * fp8.si()).epsilon(kRounding));
+  profile.numbers["gemm.efficiency_mxfp8"] = exactly(0.125, cost::Factor::gemm);
+  CHECK(time(Precision::mxfp8).si() == Approx(4 * fp8.si()).epsilon(kRounding));
+  CHECK(time(Precision::fp8).si() == Approx(2 * fp8.si()).epsilon(kRounding));
+  const Seconds fp32 = time(Precision::fp32);
+  profile.numbers["gemm.efficiency_tf32"] = exactly(0.25, cost::Factor::gemm);
+  CHECK(time(Precision::fp32).si() == Approx(2 * fp32.si()).epsilon(kRounding));
+}
+
 TEST_CASE("GEMMs run at the peak of their precision, fp8 with an efficiency of its own if known") {
   cost::Profile profile = one_tile_profile();
   const Gemm gemm{.m = 12'800, .n = 25'600, .k = 8192};
