@@ -42,3 +42,19 @@ TEST_CASE("every kernel does what the reference does, at every edge") {
                               .shift = seed % 4});
     }
 }
+
+TEST_CASE("empty masks and full ones, of one element and of several tiles") {
+  std::uint64_t seed = 1000;
+  for (const Check& check : checks())
+    for (const std::size_t elements : {1, 2049, 4096})
+      for (const double density : {1e-9, 1.0})
+        require_equal(check, {.elements = elements, .seed = seed++, .density = density});
+}
+
+TEST_CASE("chunks of the real size, and norms of several blocks") {
+  for (const Pattern pattern : {Pattern::random, Pattern::sparse}) {
+    require_equal({"select", check_select},
+                  {.elements = 2 * kSelectChunk + 77, .seed = 7, .pattern = pattern});
+    require_equal({"norms", check_norms}, {.elements = 20011, .seed = 8, .pattern = pattern});
+  }
+}
