@@ -9,13 +9,7 @@ namespace {
 
 using result::Run;
 
-/// Quoted when it has to be (RFC 4180).
-std::string cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + '"';
-}
+std::string cell(const std::string& text) { return csv_cell(text); }
 
 /// The shortest digits that read back to the same double.
 std::string cell(double value) { return fmt::format("{}", value); }
@@ -67,6 +61,13 @@ constexpr Column kColumns[] = {
 #undef SCAPESIM_COLUMN
 
 }  // namespace
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
 
 std::string points_csv(std::span<const study::Point> points) {
   std::string out = "scenario,series,gpus";

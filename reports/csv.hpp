@@ -12,4 +12,7 @@ namespace scapesim::reports {
 
 std::string points_csv(std::span<const study::Point> points);
 
+/// Text as a cell: quoted when it has to be (RFC 4180).
+std::string csv_cell(const std::string& text);
+
 }  // namespace scapesim::reports

@@ -72,13 +72,13 @@ std::optional<Number> number_of(const std::string& text) {
   return value;
 }
 
-}  // namespace
-
-Csv parse_csv(std::string_view text, const std::string& file,
-              std::span<const std::string_view> columns) {
-  Csv csv{.file = file, .rows = {}};
+/// `expected` is for the message when there is no header at all; check tells what is wrong with
+/// one.
+template <class CheckHeader>
+Csv parse(std::string_view text, const std::string& file, std::string_view expected,
+          CheckHeader check) {
+  Csv csv{.file = file, .header = {}, .rows = {}};
   Problems problems;
-  bool header_seen = false;
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // spreadsheets begin with one
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   for (int number = 1; !text.empty(); ++number) {
@@ -88,22 +88,44 @@ Csv parse_csv(std::string_view text, const std::string& file,
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || line.front() == '#') continue;
     CsvRow row = read_row(line, number, file, problems);
-    if (!header_seen) {
-      check_header(row, columns, file, problems);
-      header_seen = true;
+    if (csv.header.cells.empty()) {
+      check(row, problems);
+      csv.header = std::move(row);
       if (!problems.empty()) break;
-    } else if (row.cells.size() == columns.size()) {
+    } else if (row.cells.size() == csv.header.cells.size()) {
       csv.rows.push_back(std::move(row));
     } else if (!row.cells.empty()) {
       problems.add({file, number, 1}, "",
-                   fmt::format("{} cells, expected {}", row.cells.size(), columns.size()));
+                   fmt::format("{} cells, expected {}", row.cells.size(), csv.header.cells.size()));
     }
   }
-  if (!header_seen)
-    problems.add({file, 1, 1}, "", "no header",
-                 fmt::format("expected: {}", fmt::join(columns, ",")));
+  if (csv.header.cells.empty() && problems.empty())
+    problems.add({file, 1, 1}, "", "no header", fmt::format("expected: {}", expected));
   problems.raise();
   return csv;
+}
+
+}  // namespace
+
+Csv parse_csv(std::string_view text, const std::string& file,
+              std::span<const std::string_view> columns) {
+  return parse(text, file, fmt::format("{}", fmt::join(columns, ",")),
+               [&](const CsvRow& header, Problems& problems) {
+                 check_header(header, columns, file, problems);
+               });
+}
+
+Csv parse_table(std::string_view text, const std::string& file) {
+  return parse(text, file, "names of columns", [&](const CsvRow& header, Problems& problems) {
+    for (std::size_t i = 0; i < header.cells.size(); ++i) {
+      const CsvCell& cell = header.cells[i];
+      if (cell.text.empty())
+        problems.add({file, cell.line, cell.column}, "", "a column without a name");
+      for (std::size_t j = 0; j < i; ++j)
+        if (header.cells[j].text == cell.text)
+          problems.add({file, cell.line, cell.column}, cell.text, "two columns of this name");
+    }
+  });
 }
 
 Place place_of(const Csv& csv, const CsvCell& cell) { return {csv.file, cell.line, cell.column}; }

@@ -24,6 +24,7 @@ struct CsvRow {
 
 struct Csv {
   std::string file;
+  CsvRow header;
   std::vector<CsvRow> rows;
 };
 
@@ -31,6 +32,9 @@ struct Csv {
 /// quote is misplaced.
 Csv parse_csv(std::string_view text, const std::string& file,
               std::span<const std::string_view> columns);
+
+/// The same with any header of distinct names.
+Csv parse_table(std::string_view text, const std::string& file);
 
 Place place_of(const Csv& csv, const CsvCell& cell);
 

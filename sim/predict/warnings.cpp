@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/predict/warnings.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "sim/base/unit_text.hpp"
@@ -28,6 +30,11 @@ void warn_of_transport(std::vector<result::Warning>& list, const spec::Scenario&
                    text_of(scenario.cluster.nic_bandwidth))});
 }
 
+/// Factors of two by which a value lies outside a calibrated range; 0 inside.
+double octaves_outside(double value, double lowest, double highest) {
+  return std::max({0.0, std::log2(lowest / value), std::log2(value / highest)});
+}
+
 void warn_of_extrapolation(std::vector<result::Warning>& list, const spec::Scenario& scenario,
                            const cost::Profile& profile) {
   const auto sequence = static_cast<double>(scenario.training.sequence);
@@ -36,14 +43,17 @@ void warn_of_extrapolation(std::vector<result::Warning>& list, const spec::Scena
     list.push_back(
         {"extrapolation",
          fmt::format("sequence {} is outside the attention curves ({:g} to {:g} tokens)",
-                     scenario.training.sequence, curve.points.front()[0], curve.points.back()[0])});
+                     scenario.training.sequence, curve.points.front()[0], curve.points.back()[0]),
+         octaves_outside(sequence, curve.points.front()[0], curve.points.back()[0])});
   const int widest = static_cast<int>(cost::kSampledHeadDims.back());
   const int narrowest = static_cast<int>(cost::kSampledHeadDims.front());
   const int head_dim = scenario.model.head_dim;
   if (head_dim < narrowest || head_dim > widest)
-    list.push_back({"extrapolation", fmt::format("head_dim {} is outside the attention curves "
-                                                 "({} to {})",
-                                                 head_dim, narrowest, widest)});
+    list.push_back({"extrapolation",
+                    fmt::format("head_dim {} is outside the attention curves "
+                                "({} to {})",
+                                head_dim, narrowest, widest),
+                    octaves_outside(head_dim, narrowest, widest)});
 }
 
 /// Latency per ring step is known for bulk collectives; small ones may be faster or slower.
@@ -52,16 +62,20 @@ void warn_of_small_collectives(std::vector<result::Warning>& list, const cost::P
   if (!profile.has("network.smallest_fitted_B")) return;
   const Bytes smallest(profile.number("network.smallest_fitted_B"));
   std::string names;
+  double octaves = 0;
   for (const graph::Collective& collective : graph.collectives) {
     const std::string name = collective.name + " (" + text_of(collective.bytes) + ")";
     const bool bulk = !collective.phases.empty() && !collective.phases[0].loads.empty();
-    if (bulk && collective.bytes < smallest && names.find(name) == names.npos)
-      names += (names.empty() ? "" : ", ") + name;
+    if (!bulk || collective.bytes >= smallest) continue;
+    if (names.find(name) == names.npos) names += (names.empty() ? "" : ", ") + name;
+    octaves = std::max(octaves, octaves_outside(collective.bytes.si(), smallest.si(), INFINITY));
   }
   if (!names.empty())
-    list.push_back({"extrapolation", "smaller than the collectives (" + text_of(smallest) +
-                                         " and up) that the latency of profile " + profile.id +
-                                         " was fitted to: " + names});
+    list.push_back({"extrapolation",
+                    "smaller than the collectives (" + text_of(smallest) +
+                        " and up) that the latency of profile " + profile.id +
+                        " was fitted to: " + names,
+                    octaves});
 }
 
 void warn_of_no_effect(std::vector<result::Warning>& list, const spec::Scenario& scenario) {

@@ -39,6 +39,7 @@ struct Memory {
 struct Warning {
   std::string code;
   std::string message;
+  double octaves = 0;  ///< of an extrapolation: factors of two outside the calibrated range
 };
 
 /// One term of --explain step_time; terms sum to the step.

@@ -88,6 +88,42 @@ std::vector<spec::Scenario> load_scenarios(const fs::path& file, std::span<const
   return scenarios;
 }
 
+spec::Scenario scenario_of_cells(std::span<const Cell> cells, const std::optional<fs::path>& base,
+                                 const fs::path& table, Problems& problems) {
+  Problems found;
+  Document document;
+  if (base) document = read_document(*base, "scenario", found);
+  drop_unknown_sections(document, found);
+  if (document.variants.size() > 1)
+    found.add({.file = base->string()}, "variant",
+              "a row of a table takes a scenario of one series");
+  std::vector<Setting> settings;
+  for (const Cell& cell : cells) {
+    Problems bad_value;
+    if (auto setting = parse_set(cell.key + "=" + cell.text, 1, bad_value)) {
+      setting->given.clear();
+      setting->place = cell.place;
+      setting->key_place = cell.key_place;
+      settings.push_back(std::move(*setting));
+    }
+    for (const Problem& problem : bad_value.list())
+      found.add(cell.place, cell.key, problem.what, problem.hint);
+  }
+  const Place row = cells.empty() ? Place{.file = table.string()} : cells.front().place;
+  for (const std::string_view name : section_names())
+    document.sections.push_back({std::string(name), row});
+  PresetFiles presets(table.parent_path());
+  const Context context{table.string(), document.sections, presets, found};
+  Chosen chosen(keys().size());
+  choose(document.settings, chosen, found);
+  for (const Variant& variant : document.variants) choose(variant.set, chosen, found);
+  choose(settings, chosen, found);
+  const spec::Scenario scenario = resolve(chosen, context);
+  for (const Problem& problem : found.list())
+    problems.add(problem.place, problem.key, problem.what, problem.hint);
+  return scenario;
+}
+
 spec::Cluster load_cluster(const std::string& preset_or_path, std::span<const std::string> set) {
   Problems problems;
   const Setting preset{.section = "cluster",

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/base/error.hpp"
 #include "sim/spec/spec.hpp"
 
 namespace scapesim::scenario {
@@ -40,6 +42,20 @@ enum class GpuCount { of_file, told_later };
 std::vector<spec::Scenario> load_scenarios(const std::filesystem::path& file,
                                            std::span<const std::string> set = {},
                                            GpuCount gpus = GpuCount::of_file);
+
+/// One cell of a table whose columns are keys: "training.micro_batch" and the text of its value.
+struct Cell {
+  std::string key;
+  std::string text;
+  Place key_place;
+  Place place;
+};
+
+/// A scenario per row of a table: `cells` over `base` (a scenario file with one series; none: the
+/// cells say all). Problems are added, placed at the cells; the scenario counts only without any.
+spec::Scenario scenario_of_cells(std::span<const Cell> cells,
+                                 const std::optional<std::filesystem::path>& base,
+                                 const std::filesystem::path& table, Problems& problems);
 
 /// A cluster preset by name (topologies/<name>.toml) or file, for `collective` and `topology`.
 spec::Cluster load_cluster(const std::string& preset_or_path,

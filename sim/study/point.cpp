@@ -25,6 +25,8 @@ constexpr Metric kMetrics[] = {
     {"communication_s", "all communication of a step, hidden or not", communication_time},
     {"tokens_per_s", "tokens of the whole cluster per second",
      [](const result::Run& run) { return run.tokens_per_second.si(); }},
+    {"tokens_per_s_per_gpu", "tokens per second and GPU",
+     [](const result::Run& run) { return run.tokens_per_second.si() / run.gpus; }},
     {"mfu", "model FLOPs utilisation, 0 to 1", [](const result::Run& run) { return run.mfu; }},
     {"memory_B", "allocator's peak on the fullest rank",
      [](const result::Run& run) { return run.memory.total.si(); }},
