@@ -17,7 +17,7 @@
 namespace scapesim::cli {
 namespace {
 
-constexpr std::array<Command, 8> kCommands = {{
+constexpr std::array<Command, 9> kCommands = {{
     {"run", "Predict one training step: its time, where it goes, memory", declare_run},
     {"scale", "Predict a curve over numbers of GPUs, measured points beside it", declare_scale},
     {"collective", "Predict a collective over sizes, as nccl-tests prints it", declare_collective},
@@ -25,6 +25,7 @@ constexpr std::array<Command, 8> kCommands = {{
     {"list", "Show what there is: models, clusters, calibrations, keys, ...", declare_list},
     {"calibrate", "Turn logs into a profile that states its own error", declare_calibrate},
     {"validate", "Compare predictions with published measurements", declare_validate},
+    {"explain", "Hold a measured step against its prediction, part by part", declare_explain},
     {"import", "Turn another framework's arguments into a scenario", declare_import},
 }};
 

@@ -193,7 +193,7 @@ class Errors(ProgramTest):
                 (("run", SCENARIO, "--set", "strategy.densty=0.1"), 'did you mean "density"?'),
                 (("run", SCENARIO, "--set", "calibration.profile=gh200-vista-socket"), "gh200-vista-sockets"),
                 (("list", "modls"), 'did you mean "models"?'),
-                (("validate", "vist"), "known: vista")]:
+                (("validate", "vist"), "did you mean \"vista\"")]:
             with self.subTest(arguments):
                 self.assertIn(expected, self.refused(*arguments))
 
