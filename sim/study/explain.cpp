@@ -177,7 +177,7 @@ void add_overlap(const Observations& trace, const result::Run& run, Explained& o
   if (first.communication.si() <= 0) return;
   out.notes.push_back(fmt::format(
       "communication hidden behind computation: {:.0f} % measured on device {}, {:.0f} % predicted",
-      100 * (first.both / first.communication), first.device, 100 * *run.overlap_fraction));
+      100.0 * (first.both / first.communication), first.device, 100 * *run.overlap_fraction));
 }
 
 [[noreturn]] void refuse(const std::string& file, std::string what, std::string hint) {
