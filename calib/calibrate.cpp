@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "calib/collectives.hpp"
+#include "calib/kernel_samples.hpp"
 #include "calib/training.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/unit_text.hpp"
@@ -69,6 +70,16 @@ void use_memory(Calibration& out, const Observations& file) {
   for (const MemorySample& sample : file.memory)
     if (sample.bytes >= kLargePass) rates.push_back(sample.rate.si());
   set_rate(out, "hbm.bandwidth_Bps", rates, Factor::hbm, origin_of(file));
+}
+
+void use_kernels(Calibration& out, const CalibrationInput& input) {
+  std::string source;
+  for (const Observations& file : input.observations)
+    if (!file.gemms.empty() || !file.kernels.empty() || !file.latencies.empty() ||
+        !file.copies.empty())
+      source += (source.empty() ? "" : "; ") + origin_of(file);
+  const auto gpu = input.cluster ? std::optional(input.cluster->gpu) : std::nullopt;
+  fit_kernels(out.profile, input.observations, gpu, source, out.report, out.gaps);
 }
 
 void use_collectives(Calibration& out, const CalibrationInput& input) {
@@ -156,6 +167,7 @@ Calibration calibrate(const CalibrationInput& input) {
     use_copies(out, file);
     use_memory(out, file);
   }
+  use_kernels(out, input);
   use_collectives(out, input);
   use_logs(out, input);
   if (out.report.empty()) {

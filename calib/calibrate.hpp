@@ -33,8 +33,8 @@ struct Calibration {
   std::vector<std::string> gaps;  ///< what stayed as in the base, and why
 };
 
-/// Fits, in the order copies, memory, collectives, training logs. Throws InputError when nothing in
-/// the input could be used.
+/// Fits, in the order copies, memory, kernels, collectives, training logs. Throws InputError when
+/// nothing in the input could be used.
 Calibration calibrate(const CalibrationInput& input);
 
 /// Median step time of a log after its first steps (a tenth, at least 2 when there are 10).

@@ -407,6 +407,11 @@ void follow(Profile& profile, const Profile& before, const std::vector<std::int6
 
 }  // namespace
 
+std::size_t attention_rows_needed(const Profile& profile,
+                                  const std::vector<AttentionTiming>& rows) {
+  return rows.empty() ? 1 : static_cast<std::size_t>(model_of(profile, rows).size()) + 1;
+}
+
 Flops flops_of(const AttentionTiming& row) {
   const Flops forward = cost::flops_of(row.shape);
   // Tables count the backward pass as 2.5 times the forward pass, whatever the widths.

@@ -31,6 +31,10 @@ void fit_groups(cost::Profile& profile, const std::vector<GemmRow>& rows, const 
 void fit_attention(cost::Profile& profile, const std::vector<AttentionTiming>& rows,
                    const spec::Gpu& gpu, const cost::Origin& source, std::string& report);
 
+/// Rows that fit_attention() needs at least, one more than what they let it tell.
+std::size_t attention_rows_needed(const cost::Profile& profile,
+                                  const std::vector<AttentionTiming>& rows);
+
 /// Time of a row as the profile has it.
 Seconds time_of(const GemmRow& row, const cost::Profile& profile, const spec::Gpu& gpu);
 Seconds time_of(const AttentionTiming& row, const cost::KernelCosts& costs);

@@ -149,6 +149,21 @@ std::vector<MemoryRow> memory_rows(const std::filesystem::path& file) {
   return rows;
 }
 
+std::vector<SustainedRow> sustained_rows(const std::filesystem::path& file) {
+  constexpr std::string_view kColumns[] = {"profile", "row", "scenario", "step_time_s", "source"};
+  const Csv csv = read(file, kColumns);
+  Problems problems;
+  std::vector<SustainedRow> rows;
+  for (const CsvRow& row : csv.rows)
+    rows.push_back(
+        {.profile = row.cells[0].text,
+         .name = row.cells[1].text,
+         .scenario = row.cells[2].text,
+         .step_time = Seconds(positive_number(csv, row.cells[3], "step_time_s", problems))});
+  problems.raise();
+  return rows;
+}
+
 std::vector<AttentionRow> attention_rows(const std::filesystem::path& file) {
   constexpr std::string_view kColumns[] = {"library", "head_dim", "sequence",
                                            "pass",    "tflops",   "source"};

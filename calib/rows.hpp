@@ -31,9 +31,9 @@ struct AttentionTiming {
   enum class Passes { forward, backward, both };
   std::string gpu = {};
   std::string library = {};
-  cost::Attention shape;  ///< the forward pass
+  cost::Attention shape = {};  ///< the forward pass
   Passes passes = Passes::forward;
-  FlopsPerSecond rate;
+  FlopsPerSecond rate = {};
 };
 
 /// Bandwidth of large arrays on one path.
@@ -41,6 +41,14 @@ struct MemoryRow {
   std::string gpu = {};
   std::string path = {};  ///< "hbm", "h2d", "d2h"
   BytesPerSecond rate;
+};
+
+/// A training step that a shipped profile's gemm.scale is fitted to.
+struct SustainedRow {
+  std::string profile = {};
+  std::string name = {};
+  std::string scenario = {};  ///< a shipped one
+  Seconds step_time;
 };
 
 /// One measured metric of a training run on TACC Vista; flags as run.
@@ -66,6 +74,7 @@ std::vector<AttentionTiming> attention_timings(const std::filesystem::path& file
 /// The causal rows of attention_rows() as what they timed: hidden 2048, 16,384 tokens per batch.
 std::vector<AttentionTiming> timings_of(const std::vector<AttentionRow>& rows, std::string gpu);
 std::vector<MemoryRow> memory_rows(const std::filesystem::path& file);
+std::vector<SustainedRow> sustained_rows(const std::filesystem::path& file);
 std::vector<VistaRow> vista_rows(const std::filesystem::path& file);
 
 }  // namespace scapesim::calib

@@ -8,6 +8,7 @@
 #include "calib/hopper.hpp"
 #include "calib/rows.hpp"
 #include "calib/shipped_gpus.hpp"
+#include "calib/sustained.hpp"
 #include "sim/base/check.hpp"
 #include "sim/scenario/load.hpp"
 
@@ -79,9 +80,28 @@ void use_datasheet_network(Profile& profile) {
       0.9, 0.75, 0.97, Factor::network, {Provenance::datasheet, "90 % of the NIC's line rate"}};
 }
 
-std::vector<Profile> machines(const std::filesystem::path& data, const Profile& hopper,
+/// [M175] gemm.scale of a profile from its named training steps; the profile is as it was when no
+/// row names it.
+void use_sustained(Profile& profile, const std::filesystem::path& root, std::string& report) {
+  std::vector<MeasuredStep> steps;
+  std::string names;
+  for (const SustainedRow& row : sustained_rows(root / "calib" / "data" / "sustained.csv")) {
+    if (row.profile != profile.id) continue;
+    const auto scenarios = scenario::load_scenarios(root / "scenarios" / (row.scenario + ".toml"));
+    steps.push_back({.name = row.name, .scenario = scenarios.at(0), .step_time = row.step_time});
+    names += (names.empty() ? "" : " and ") + row.name;
+  }
+  if (steps.empty()) return;
+  fit_sustained(profile, steps, {Provenance::published, "calib/data/sustained.csv"}, report);
+  profile.note = fmt::format(
+      "GPU kernels from published benchmarks; gemm.scale fitted to the training steps of rows {} "
+      "(calib/data/sustained.csv), which are not scored.",
+      names);
+}
+
+std::vector<Profile> machines(const std::filesystem::path& root, const Profile& hopper,
                               std::string& report) {
-  const auto gpus = gpu_profiles(kernel_data(data), hopper, report);
+  const auto gpus = gpu_profiles(kernel_data(root / "calib" / "data"), hopper, report);
   std::vector<Profile> profiles;
   for (const Machine& machine : kMachines) {
     Profile profile = gpus.find(machine.part)->second;
@@ -89,6 +109,7 @@ std::vector<Profile> machines(const std::filesystem::path& data, const Profile& 
     profile.machine = machine.machine;
     profile.note = "GPU kernels from published benchmarks; no training run was used.";
     use_datasheet_network(profile);
+    use_sustained(profile, root, report);
     profiles.push_back(std::move(profile));
   }
   return profiles;
@@ -175,7 +196,7 @@ ShippedProfiles build_shipped_profiles(const std::filesystem::path& root) {
   use_ndr_network(ndr);
 
   shipped.profiles = {std::move(sockets), std::move(ndr), datasheet(gpu)};
-  std::vector<Profile> others = machines(data, gpu, shipped.report);
+  std::vector<Profile> others = machines(root, gpu, shipped.report);
   std::move(others.begin(), others.end(), std::back_inserter(shipped.profiles));
   return shipped;
 }
