@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel on the device that is there, against the reference, as a table. Exit codes: 0 all
-// agree, 1 something does not, 70 a call failed, 77 there is no CUDA device.
+// device_check [SEED [LARGEST]]: every kernel on the device that is there, against the reference,
+// on inputs of up to LARGEST elements, as a table. Exit codes: 0 all agree, 1 something does not,
+// 70 a call failed, 77 there is no CUDA device.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -38,10 +39,13 @@ void add(Row& row, const Comparison& it, const Setup& setup) {
                       ", seed " + std::to_string(setup.seed) + ")";
 }
 
+constexpr std::size_t kSizes[] = {1, 31, 33, 2047, 2049, 100003, 1U << 20U};
+
 /// Every pattern at every size, aligned and not.
-Row row_of(const Check& check, std::uint64_t seed) {
+Row row_of(const Check& check, std::uint64_t seed, std::size_t largest) {
   Row row;
-  for (const std::size_t elements : {1U, 31U, 33U, 2047U, 2049U, 100003U, 1U << 20U})
+  for (const std::size_t elements : kSizes) {
+    if (elements > largest) break;
     for (const Pattern pattern : kPatterns)
       for (const double density : {0.01, 0.1, 1.0}) {
         const Setup setup{.elements = elements,
@@ -52,16 +56,17 @@ Row row_of(const Check& check, std::uint64_t seed) {
         ++row.setups;
         for (const Comparison& it : run(check, setup)) add(row, it, setup);
       }
+  }
   return row;
 }
 
-int check_all(std::uint64_t seed) {
+int check_all(std::uint64_t seed, std::size_t largest) {
   std::printf("%s, seed %llu\n\n%-24s %7s %12s %14s %10s\n", device_name().c_str(),
               static_cast<unsigned long long>(seed), "kernel", "inputs", "values", "largest error",
               "result");
   bool all = true;
   for (const Check& check : checks()) {
-    const Row row = row_of(check, seed);
+    const Row row = row_of(check, seed, largest);
     std::printf("%-24s %7zu %12zu %14.2g %10s\n", check.name, row.setups, row.compared, row.error,
                 row.failed == 0 ? "ok" : "WRONG");
     if (row.failed > 0)
@@ -81,7 +86,10 @@ int main(int count, char** arguments) {
       return kNoDevice;
     }
     const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-    return check_all(count > 1 ? std::stoull(arguments[1]) : static_cast<std::uint64_t>(now));
+    const auto number = [&](int i, std::uint64_t fallback) {
+      return count > i ? std::stoull(arguments[i]) : fallback;
+    };
+    return check_all(number(1, static_cast<std::uint64_t>(now)), number(2, kSizes[6]));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "device_check: %s\n", error.what());
     return kFault;

@@ -13,6 +13,13 @@
 #include "kernels/simt/simt.hpp"
 #endif
 
+// Before loops whose arrays are to stay in registers.
+#ifdef __CUDACC__
+#define SCAPESIM_UNROLL _Pragma("unroll")
+#else
+#define SCAPESIM_UNROLL
+#endif
+
 namespace scapesim::kernels {
 
 inline constexpr unsigned kBlock = 256;

@@ -38,55 +38,80 @@ __device__ unsigned previous_bits(const ScatterAdamS<Sent>& a, const Group& grou
   return a.previous_mask[group.element / 32] >> group.element % 32 & 0xfU;
 }
 
+/// A selected element: its moment and weight after the step.
+template <class Sent>
+__device__ void update_selected(const ScatterAdamS<Sent>& a, std::uint64_t position, float& moment,
+                                float& weight) {
+  const float before = moment;
+  const Behind now = behind(a.coefficients, a.clip, before, to_float(a.payload[position]));
+  moment = now.moment;
+  weight = reference::weight(a.coefficients, weight, now.moment,
+                             reference::adams_second(a.coefficients, before, now.gradient));
+  if (a.sent_weights != nullptr) a.sent_weights[position] = weight;
+}
+
+// What is read whole is asked for before the mask is waited for.
 template <class Sent>
 __global__ void scatter_adams_kernel(const ScatterAdamS<Sent> a) {
   auto& tile = shared_memory<TileMask>();
-  load_tile(tile, a.mask, tile_of(a.range));
   const bool everywhere = a.decay == Decay::all;
+  Four moments[kRounds] = {};
+  Four weights[kRounds] = {};
+  SCAPESIM_UNROLL
+  for (unsigned round = 0; round < kRounds && everywhere; ++round) {
+    const Group group = group_of_thread(a.range, round);
+    moments[round] = load_four(a.moment, 0, group);
+    weights[round] = load_four(a.weights, a.range.first, group);
+  }
+  load_tile(tile, a.mask, tile_of(a.range));
+  SCAPESIM_UNROLL
   for (unsigned round = 0; round < kRounds; ++round) {
     const Group group = group_of_thread(a.range, round);
     if (group.begin >= group.end) continue;
     const Selection selection = selection_of(tile, a.mask, group);
     const bool weights_change = everywhere || selection.bits != 0;
     if (!weights_change && previous_bits(a, group) == 0) continue;
-    Four moment = load_four(a.moment, 0, group);
-    Four weights = weights_change ? load_four(a.weights, a.range.first, group) : Four{};
-    for (unsigned i = group.begin; i < group.end; ++i) {
-      const float before = moment.at[i];
-      moment.at[i] = 0;
-      if (!selection.has(i)) {
-        if (everywhere) weights.at[i] = decayed(a.coefficients, weights.at[i], before);
+    Four moment = everywhere ? moments[round] : load_four(a.moment, 0, group);
+    Four weight = weights[round];
+    if (!everywhere && weights_change) weight = load_four(a.weights, a.range.first, group);
+    SCAPESIM_UNROLL
+    for (unsigned i = 0; i < kPerThread; ++i) {
+      if (i < group.begin || i >= group.end) continue;
+      if (selection.has(i)) {
+        update_selected(a, selection.position_of(i), moment.at[i], weight.at[i]);
         continue;
       }
-      const std::uint64_t position = selection.position_of(i);
-      const Behind now = behind(a.coefficients, a.clip, before, to_float(a.payload[position]));
-      moment.at[i] = now.moment;
-      weights.at[i] =
-          reference::weight(a.coefficients, weights.at[i], now.moment,
-                            reference::adams_second(a.coefficients, before, now.gradient));
-      if (a.sent_weights != nullptr) a.sent_weights[position] = weights.at[i];
+      if (everywhere) weight.at[i] = decayed(a.coefficients, weight.at[i], moment.at[i]);
+      moment.at[i] = 0;
     }
     if (a.moment_update == MomentUpdate::replace) store_four(a.moment, 0, group, moment);
     if (!weights_change) continue;
-    store_four(a.weights, a.range.first, group, weights);
-    if (a.copy != nullptr) store_four(a.copy, a.range.first, group, weights);
+    store_four(a.weights, a.range.first, group, weight);
+    if (a.copy != nullptr) store_four(a.copy, a.range.first, group, weight);
   }
 }
 
 template <class Sent>
 __global__ void write_back_kernel(const WriteBack<Sent> a) {
   auto& tile = shared_memory<TileMask>();
+  Four replicas[kRounds];
+  SCAPESIM_UNROLL
+  for (unsigned round = 0; round < kRounds; ++round)
+    replicas[round] = load_four(a.replica, a.range.first, group_of_thread(a.range, round));
   load_tile(tile, a.mask, tile_of(a.range));
+  // Without clipping the old moment is not read.
+  const bool clipped = a.moment != nullptr && a.clip != nullptr && a.clip->fired != 0;
+  SCAPESIM_UNROLL
   for (unsigned round = 0; round < kRounds; ++round) {
     const Group group = group_of_thread(a.range, round);
     if (group.begin >= group.end) continue;
     const Selection selection = selection_of(tile, a.mask, group);
-    Four replica = load_four(a.replica, a.range.first, group);
-    const bool clipped = a.clip != nullptr && a.clip->fired != 0;
-    // Without clipping the old moment is not read.
-    const Four before = a.moment != nullptr && clipped ? load_four(a.moment, 0, group) : Four{};
+    Four replica = replicas[round];
+    const Four before = clipped ? load_four(a.moment, 0, group) : Four{};
     Four moment{};
-    for (unsigned i = group.begin; i < group.end; ++i) {
+    SCAPESIM_UNROLL
+    for (unsigned i = 0; i < kPerThread; ++i) {
+      if (i < group.begin || i >= group.end) continue;
       if (!selection.has(i)) {
         replica.at[i] = a.coefficients.kept * replica.at[i];
         continue;
@@ -108,13 +133,25 @@ __global__ void dense_update_kernel(const DenseUpdate<Gradient> a) {
   const Coefficients<float>& c = a.coefficients;
   const float factor = a.clip != nullptr ? a.clip->factor : 1.0F;
   const bool adamw = a.method == DenseMethod::adamw;
+  const Range all{0, a.elements};
+  Four gradients[kRounds], moments[kRounds], seconds[kRounds], before_weights[kRounds];
+  SCAPESIM_UNROLL
   for (unsigned round = 0; round < kRounds; ++round) {
-    const Group group = group_of_thread({0, a.elements}, round);
+    const Group group = group_of_thread(all, round);
+    gradients[round] = load_four(a.gradient, 0, group);
+    moments[round] = load_four(a.moment, 0, group);
+    seconds[round] = adamw ? load_four(a.second, 0, group) : Four{};
+    before_weights[round] = load_four(a.weights, 0, group);
+  }
+  SCAPESIM_UNROLL
+  for (unsigned round = 0; round < kRounds; ++round) {
+    const Group group = group_of_thread(all, round);
     if (group.begin >= group.end) continue;
-    const Four gradient = load_four(a.gradient, 0, group);
-    Four moment = load_four(a.moment, 0, group);
-    Four second = adamw ? load_four(a.second, 0, group) : Four{};
-    Four weights = load_four(a.weights, 0, group);
+    const Four gradient = gradients[round];
+    Four moment = moments[round];
+    Four second = seconds[round];
+    Four weights = before_weights[round];
+    SCAPESIM_UNROLL
     for (unsigned i = 0; i < kPerThread; ++i) {
       const float clipped = factor * gradient.at[i];
       const float before = moment.at[i];

@@ -19,6 +19,13 @@ else()
   set_tests_properties(gpu_faults PROPERTIES TIMEOUT 240)
 endif()
 
+# The same program on the shim: its table is right where the kernels are.
+add_executable(simt_device_check ${PROJECT_SOURCE_DIR}/kernels/device_check.cpp)
+target_link_libraries(simt_device_check PRIVATE scapesim_simt)
+scapesim_test(gpu_device_check_on_shim gpu $<TARGET_FILE:simt_device_check> 1 33)
+set_tests_properties(gpu_device_check_on_shim PROPERTIES PASS_REGULAR_EXPRESSION
+                     "SIMT shim.*accumulate +36 .*ok.*SCAPE steps +36 .*ok" FAIL_REGULAR_EXPRESSION WRONG)
+
 if(SCAPESIM_WITH_CUDA)
   scapesim_test(gpu_device_check gpu $<TARGET_FILE:device_check>)
   set_tests_properties(gpu_device_check PROPERTIES SKIP_RETURN_CODE 77)
