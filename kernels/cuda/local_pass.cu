@@ -10,9 +10,11 @@ namespace {
 template <class Gradient, class Sent>
 __device__ void keep_scores(const Accumulate<Gradient, Sent>& a, const Group& group,
                             const Four& moments) {
-  for (unsigned i = group.begin; i < group.end; ++i) {
+  SCAPESIM_UNROLL
+  for (unsigned i = 0; i < kPerThread; ++i) {
     const std::size_t element = group.element + i;
-    if (element < a.owned.first || element >= a.owned.first + a.owned.count) continue;
+    if (!group.has(i) || element < a.owned.first || element >= a.owned.first + a.owned.count)
+      continue;
     if (a.scores != nullptr) a.scores[element - a.owned.first] = moments.at[i];
     if (a.rounded_scores != nullptr)
       a.rounded_scores[element - a.owned.first] = to_bf16(moments.at[i]);
@@ -23,17 +25,20 @@ template <class Gradient, class Sent>
 __global__ void accumulate_kernel(const Accumulate<Gradient, Sent> a) {
   auto& tile = shared_memory<TileMask>();
   Four local[kRounds];
+  SCAPESIM_UNROLL
   for (unsigned round = 0; round < kRounds; ++round) {
     const Group group = group_of_thread(a.range, round);
     const Four moment = load_four(a.moment, 0, group);
     const Four gradient = load_four(a.gradient, 0, group);
     const Four residual = load_four(a.residual, a.range.first, group);
+    SCAPESIM_UNROLL
     for (unsigned i = 0; i < kPerThread; ++i)
       local[round].at[i] =
           reference::moment(a.coefficients, moment.at[i], gradient.at[i]) + residual.at[i];
   }
   const bool masked = a.mask.words != nullptr;
   if (masked) load_tile(tile, a.mask, tile_of(a.range));
+  SCAPESIM_UNROLL
   for (unsigned round = 0; round < kRounds; ++round) {
     const Group group = group_of_thread(a.range, round);
     if (group.begin >= group.end) continue;
@@ -41,8 +46,9 @@ __global__ void accumulate_kernel(const Accumulate<Gradient, Sent> a) {
     Four residual = local[round];
     if (masked) {
       const Selection selection = selection_of(tile, a.mask, group);
-      for (unsigned i = group.begin; i < group.end; ++i) {
-        if (!selection.has(i)) continue;
+      SCAPESIM_UNROLL
+      for (unsigned i = 0; i < kPerThread; ++i) {
+        if (!group.has(i) || !selection.has(i)) continue;
         store(a.payload[selection.position_of(i)], residual.at[i]);
         residual.at[i] = 0;
       }
@@ -55,12 +61,14 @@ template <class Sent>
 __global__ void gather_kernel(const Gather<Sent> a) {
   auto& tile = shared_memory<TileMask>();
   load_tile(tile, a.mask, tile_of(a.range));
+  SCAPESIM_UNROLL
   for (unsigned round = 0; round < kRounds; ++round) {
     const Group group = group_of_thread(a.range, round);
     if (group.begin >= group.end) continue;
     const Selection selection = selection_of(tile, a.mask, group);
-    for (unsigned i = group.begin; i < group.end; ++i) {
-      if (!selection.has(i)) continue;
+    SCAPESIM_UNROLL
+    for (unsigned i = 0; i < kPerThread; ++i) {
+      if (!group.has(i) || !selection.has(i)) continue;
       float& value = a.values[group.element + i - a.range.first];
       const std::uint64_t position = selection.position_of(i);
       store(a.payload[position], value);

@@ -50,8 +50,8 @@ __global__ void selected_squares_kernel(const SelectedNorm<Sent> a) {
       const Group group = group_in_tile(tile, round, a.mask.elements);
       if (group.begin >= group.end) continue;
       const Selection selection = selection_of(shared.tile, a.mask, group);
-      for (unsigned i = group.begin; i < group.end; ++i) {
-        if (!selection.has(i)) continue;
+      for (unsigned i = 0; i < kPerThread; ++i) {
+        if (!group.has(i) || !selection.has(i)) continue;
         const float now = to_float(a.payload[selection.position_of(i)]);
         squares +=
             square(reference::gradient_behind(a.coefficients, a.moment[group.element + i], now));

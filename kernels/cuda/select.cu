@@ -89,9 +89,10 @@ __global__ void histogram_kernel(const Digit<Score> a) {
   for (; element < end; element += kBlock * kPerThread) {
     const Group group = group_of(element, range_of(chunk));
     const Four scores = load_four(a.select.scores, 0, group);
-    for (unsigned i = group.begin; i < group.end; ++i) {
+    SCAPESIM_UNROLL
+    for (unsigned i = 0; i < kPerThread; ++i) {
       const std::uint32_t score = magnitude<Score>(scores.at[i]);
-      if (score >> (a.shift + a.bits) == state.threshold >> (a.shift + a.bits))
+      if (group.has(i) && score >> (a.shift + a.bits) == state.threshold >> (a.shift + a.bits))
         atomicAdd(&bins.count[score >> a.shift & ((1U << a.bits) - 1U)], 1U);
     }
   }
@@ -137,8 +138,9 @@ __global__ void count_ties_kernel(const Select<Score> a) {
   for (; element < end; element += kBlock * kPerThread) {
     const Group group = group_of(element, range_of(chunk));
     const Four scores = load_four(a.scores, 0, group);
-    for (unsigned i = group.begin; i < group.end; ++i)
-      ties += magnitude<Score>(scores.at[i]) == state.threshold ? 1U : 0U;
+    SCAPESIM_UNROLL
+    for (unsigned i = 0; i < kPerThread; ++i)
+      ties += group.has(i) && magnitude<Score>(scores.at[i]) == state.threshold ? 1U : 0U;
   }
   const std::uint32_t total = block_sum(sums, ties).total;
   if (threadIdx.x == 0) a.chunk_ties[blockIdx.x] = total;
@@ -154,7 +156,9 @@ template <class Score>
 __device__ Flags flags_of(const Select<Score>& a, const SelectState& state, const Group& group) {
   Flags flags;
   const Four scores = load_four(a.scores, 0, group);
-  for (unsigned i = group.begin; i < group.end; ++i) {
+  SCAPESIM_UNROLL
+  for (unsigned i = 0; i < kPerThread; ++i) {
+    if (!group.has(i)) continue;
     const std::uint32_t score = magnitude<Score>(scores.at[i]);
     if (score > state.threshold) flags.above |= 1U << i;
     if (score == state.threshold) flags.tied |= 1U << i;

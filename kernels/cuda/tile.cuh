@@ -13,14 +13,27 @@ using reference::store;
 using reference::to_bf16;
 using reference::to_float;
 
-struct alignas(16) Four {
+struct Four {
   float at[4];
 };
-struct alignas(8) FourBf16 {
-  Bf16 at[4];
-};
-template <class T>
-using FourOf = std::conditional_t<std::is_same_v<T, float>, Four, FourBf16>;
+
+// Four elements in one access. The stores are intrinsics, because nvcc takes plain ones apart.
+__device__ inline Four load_whole(const float* from) {
+  const float4 v = *reinterpret_cast<const float4*>(from);
+  return {{v.x, v.y, v.z, v.w}};
+}
+__device__ inline Four load_whole(const Bf16* from) {
+  const ushort4 v = *reinterpret_cast<const ushort4*>(from);
+  return {{to_float(Bf16{v.x}), to_float(Bf16{v.y}), to_float(Bf16{v.z}), to_float(Bf16{v.w})}};
+}
+__device__ inline void store_whole(float* to, const Four& v) {
+  __stwb(reinterpret_cast<float4*>(to), make_float4(v.at[0], v.at[1], v.at[2], v.at[3]));
+}
+__device__ inline void store_whole(Bf16* to, const Four& v) {
+  __stwb(reinterpret_cast<ushort4*>(to),
+         make_ushort4(to_bf16(v.at[0]).bits, to_bf16(v.at[1]).bits, to_bf16(v.at[2]).bits,
+                      to_bf16(v.at[3]).bits));
+}
 
 inline constexpr unsigned kPerThread = 4;
 inline constexpr unsigned kRounds = kTile / (kBlock * kPerThread);
@@ -30,6 +43,8 @@ struct Group {
   std::size_t element;
   unsigned begin;
   unsigned end;
+
+  __device__ bool has(unsigned i) const { return i >= begin && i < end; }
 };
 
 __device__ inline Group group_of(std::size_t element, Range range) {
@@ -55,34 +70,29 @@ inline std::size_t tile_blocks(Range range) {
 template <class T>
 __device__ bool at_once(const T* array, std::size_t first, const Group& group) {
   if (group.begin != 0 || group.end != kPerThread) return false;
-  return reinterpret_cast<std::uintptr_t>(array + (group.element - first)) % sizeof(FourOf<T>) == 0;
+  return reinterpret_cast<std::uintptr_t>(array + (group.element - first)) % (4 * sizeof(T)) == 0;
 }
 
 /// Values of a group from an array that begins at element `first`; zeros outside the range.
 template <class T>
 __device__ Four load_four(const T* array, std::size_t first, const Group& group) {
+  if (at_once(array, first, group)) return load_whole(array + (group.element - first));
   Four values{};
-  if (at_once(array, first, group)) {
-    const auto stored = *reinterpret_cast<const FourOf<T>*>(array + (group.element - first));
-    for (unsigned i = 0; i < kPerThread; ++i) values.at[i] = to_float(stored.at[i]);
-    return values;
-  }
+  SCAPESIM_UNROLL
   for (unsigned i = 0; i < kPerThread; ++i)
-    if (i >= group.begin && i < group.end)
-      values.at[i] = to_float(array[group.element + i - first]);
+    if (group.has(i)) values.at[i] = to_float(array[group.element + i - first]);
   return values;
 }
 
 template <class T>
 __device__ void store_four(T* array, std::size_t first, const Group& group, const Four& values) {
   if (at_once(array, first, group)) {
-    FourOf<T> stored;
-    for (unsigned i = 0; i < kPerThread; ++i) store(stored.at[i], values.at[i]);
-    *reinterpret_cast<FourOf<T>*>(array + (group.element - first)) = stored;
+    store_whole(array + (group.element - first), values);
     return;
   }
+  SCAPESIM_UNROLL
   for (unsigned i = 0; i < kPerThread; ++i)
-    if (i >= group.begin && i < group.end) store(array[group.element + i - first], values.at[i]);
+    if (group.has(i)) store(array[group.element + i - first], values.at[i]);
 }
 
 /// Sum over the warp's lanes below this one.

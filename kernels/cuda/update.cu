@@ -76,7 +76,7 @@ __global__ void scatter_adams_kernel(const ScatterAdamS<Sent> a) {
     if (!everywhere && weights_change) weight = load_four(a.weights, a.range.first, group);
     SCAPESIM_UNROLL
     for (unsigned i = 0; i < kPerThread; ++i) {
-      if (i < group.begin || i >= group.end) continue;
+      if (!group.has(i)) continue;
       if (selection.has(i)) {
         update_selected(a, selection.position_of(i), moment.at[i], weight.at[i]);
         continue;
@@ -111,7 +111,7 @@ __global__ void write_back_kernel(const WriteBack<Sent> a) {
     Four moment{};
     SCAPESIM_UNROLL
     for (unsigned i = 0; i < kPerThread; ++i) {
-      if (i < group.begin || i >= group.end) continue;
+      if (!group.has(i)) continue;
       if (!selection.has(i)) {
         replica.at[i] = a.coefficients.kept * replica.at[i];
         continue;

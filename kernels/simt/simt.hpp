@@ -64,6 +64,24 @@ T shuffle(unsigned mask, T value, unsigned from) {
 #define __device__
 #define __host__
 
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(8) ushort4 {
+  unsigned short x, y, z, w;
+};
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+inline ushort4 make_ushort4(unsigned short x, unsigned short y, unsigned short z,
+                            unsigned short w) {
+  return {x, y, z, w};
+}
+
+/// A store in one access.
+template <class T>
+void __stwb(T* to, T value) {
+  *to = value;
+}
+
 extern simt::Index threadIdx;
 extern simt::Index blockIdx;
 extern simt::Index gridDim;

@@ -52,7 +52,7 @@ FAULTS = [
     Fault("missing atomic in a word of two pieces", "select.cu", "select.cu", "select",
           "atomicOr(&a.mask[element / 32], word)", "a.mask[element / 32] |= word"),
     Fault("unaligned access of four", "tile.cuh", "local_pass.cu", "accumulate",
-          "sizeof(FourOf<T>) == 0", "sizeof(FourOf<T>) != 99"),
+          "% (4 * sizeof(T)) == 0", "% (4 * sizeof(T)) != 99"),
     Fault("read beyond the end", "masks.cu", "masks.cu", "masks",
           "byte * 8 < shift + count", "byte < 5"),
     Fault("a scratch value never written", "masks.cu", "masks.cu", "masks",
