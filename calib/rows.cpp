@@ -150,16 +150,20 @@ std::vector<MemoryRow> memory_rows(const std::filesystem::path& file) {
 }
 
 std::vector<SustainedRow> sustained_rows(const std::filesystem::path& file) {
-  constexpr std::string_view kColumns[] = {"profile", "row", "scenario", "step_time_s", "source"};
+  constexpr std::string_view kColumns[] = {"profile",  "key",         "row",
+                                           "scenario", "step_time_s", "source"};
   const Csv csv = read(file, kColumns);
   Problems problems;
   std::vector<SustainedRow> rows;
-  for (const CsvRow& row : csv.rows)
+  for (const CsvRow& row : csv.rows) {
+    one_of(csv, row.cells[1], "key", {"gemm.scale", "host.launch_s"}, problems);
     rows.push_back(
         {.profile = row.cells[0].text,
-         .name = row.cells[1].text,
-         .scenario = row.cells[2].text,
-         .step_time = Seconds(positive_number(csv, row.cells[3], "step_time_s", problems))});
+         .key = row.cells[1].text,
+         .name = row.cells[2].text,
+         .scenario = row.cells[3].text,
+         .step_time = Seconds(positive_number(csv, row.cells[4], "step_time_s", problems))});
+  }
   problems.raise();
   return rows;
 }

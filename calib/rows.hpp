@@ -43,9 +43,10 @@ struct MemoryRow {
   BytesPerSecond rate;
 };
 
-/// A training step that a shipped profile's gemm.scale is fitted to.
+/// A training step that a number of a shipped profile is fitted to.
 struct SustainedRow {
   std::string profile = {};
+  std::string key = {};
   std::string name = {};
   std::string scenario = {};  ///< a shipped one
   Seconds step_time;

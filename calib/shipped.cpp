@@ -80,23 +80,23 @@ void use_datasheet_network(Profile& profile) {
       0.9, 0.75, 0.97, Factor::network, {Provenance::datasheet, "90 % of the NIC's line rate"}};
 }
 
-/// [M175] gemm.scale of a profile from its named training steps; the profile is as it was when no
-/// row names it.
-void use_sustained(Profile& profile, const std::filesystem::path& root, std::string& report) {
+/// [M175] A number of the profile from its named training steps, when it has any.
+void use_steps(Profile& profile, const FreeNumber& number, const std::filesystem::path& root,
+               std::string& report) {
   std::vector<MeasuredStep> steps;
   std::string names;
   for (const SustainedRow& row : sustained_rows(root / "calib" / "data" / "sustained.csv")) {
-    if (row.profile != profile.id) continue;
+    if (row.profile != profile.id || row.key != number.key) continue;
     const auto scenarios = scenario::load_scenarios(root / "scenarios" / (row.scenario + ".toml"));
     steps.push_back({.name = row.name, .scenario = scenarios.at(0), .step_time = row.step_time});
     names += (names.empty() ? "" : " and ") + row.name;
   }
   if (steps.empty()) return;
-  fit_sustained(profile, steps, {Provenance::published, "calib/data/sustained.csv"}, report);
+  fit_to_steps(profile, number, steps, {Provenance::published, "calib/data/sustained.csv"}, report);
   profile.note = fmt::format(
-      "GPU kernels from published benchmarks; gemm.scale fitted to the training steps of rows {} "
+      "GPU kernels from published benchmarks; {} fitted to the training steps of rows {} "
       "(calib/data/sustained.csv), which are not scored.",
-      names);
+      number.key, names);
 }
 
 std::vector<Profile> machines(const std::filesystem::path& root, const Profile& hopper,
@@ -109,7 +109,9 @@ std::vector<Profile> machines(const std::filesystem::path& root, const Profile& 
     profile.machine = machine.machine;
     profile.note = "GPU kernels from published benchmarks; no training run was used.";
     use_datasheet_network(profile);
-    use_sustained(profile, root, report);
+    use_steps(profile, {.key = "gemm.scale", .factor = Factor::gemm, .start = 1}, root, report);
+    use_steps(profile, {.key = "host.launch_s", .factor = Factor::host, .start = 1e-4}, root,
+              report);
     profiles.push_back(std::move(profile));
   }
   return profiles;

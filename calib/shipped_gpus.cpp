@@ -118,9 +118,13 @@ void use_power(Profile& profile, std::string_view part) {
 }
 
 /// What a training run sustains over short benchmarks, where no run of this part was fitted.
-void assume_sustained(Profile& profile) {
+void assume_sustained(Profile& profile, std::string_view part) {
   assume(profile, "gemm.scale", 0.95, 0.85, 1, Factor::gemm,
          "sustained clocks of training, 85 to 100 % of those of benchmarks; no run fitted");
+  // The power limit is the module's, processor included, and each site sets its own.
+  if (part.starts_with("GH200"))
+    assume(profile, "gemm.scale", 0.75, 0.5, 0.95, Factor::gemm,
+           "between what two sites sustain in training: 0.90 on Vista, 0.54 on JUPITER");
   assume(profile, "model.discrepancy", 1, 0.9, 1.1, Factor::model, "no training run fitted");
 }
 
@@ -171,7 +175,6 @@ Profile blackwell(const KernelData& data, const Profile& hopper, std::string& re
   profile.id = "b200-sxm";
   use_launch(profile);
   use_memory(profile, data, "B200-SXM");
-  transfer(profile, hopper, "gemm.efficiency_fp8", "Hopper", 0.15);
   const spec::Gpu gpu = data_sheet("B200-SXM");
   const auto gemms = rows_of(data.gemms, gpu.name);
   const cost::Origin gemm = published("GEMM rows", gpu.name, "gemm_kernels.csv");
@@ -240,8 +243,9 @@ std::map<std::string, Profile, std::less<>> gpu_profiles(const KernelData& data,
     profiles[part] = ampere_sxm(profiles["A100-PCIe-80GB"], part, data, report);
   profiles["B200-SXM"] = blackwell(data, hopper, report);
   profiles["GB200"] = grace_blackwell(profiles["B200-SXM"], data, report);
+  transfer(profiles["B200-SXM"], profiles["GB200"], "gemm.efficiency_fp8", "GB200", 0.15);
   for (auto& [part, profile] : profiles) {
-    assume_sustained(profile);
+    assume_sustained(profile, part);
     use_power(profile, part);
   }
   return profiles;

@@ -11,9 +11,10 @@ namespace scapesim::calib {
 
 namespace {
 
-/// Logarithm of the predicted over the measured step time at a scale.
-double excess(cost::Profile& profile, const MeasuredStep& step, double log_scale) {
-  profile.numbers["gemm.scale"].value = std::exp(log_scale);
+/// Logarithm of the predicted over the measured step time at a value of the number.
+double excess(cost::Profile& profile, const FreeNumber& number, const MeasuredStep& step,
+              double log_value) {
+  profile.numbers[number.key].value = std::exp(log_value);
   const Prediction prediction =
       predict(step.scenario, profile, {.driver = engine::Driver::standalone, .interval_draws = 0});
   const auto& run = std::get<result::Run>(prediction.outcome);
@@ -22,48 +23,51 @@ double excess(cost::Profile& profile, const MeasuredStep& step, double log_scale
 
 }  // namespace
 
-// [M175] The secant method on logarithms, where a step time over the scale is nearly a line.
-double sustained_scale(const cost::Profile& profile, const MeasuredStep& step) {
+// [M175] The secant method on logarithms, where a step time over the number is nearly a line.
+double value_that_meets(const cost::Profile& profile, const FreeNumber& number,
+                        const MeasuredStep& step) {
   constexpr double kMet = 1e-6;
+  constexpr double kFurthest = 2.3;  // a factor of 10 either way
   constexpr int kMostRounds = 12;
   cost::Profile candidate = profile;
-  double before = 0;
-  double at = std::log(0.9);
-  double excess_before = excess(candidate, step, before);
-  double excess_at = excess(candidate, step, at);
+  const double start = std::log(number.start);
+  double before = start;
+  double at = start - 0.1;
+  double excess_before = excess(candidate, number, step, before);
+  double excess_at = excess(candidate, number, step, at);
   for (int round = 0; round < kMostRounds && std::abs(excess_at) > kMet; ++round) {
     const double slope = (excess_at - excess_before) / (at - before);
-    if (slope == 0) break;  // GEMMs do not show in this step
+    if (slope == 0) break;  // the number does not show in this step
     before = at;
     excess_before = excess_at;
-    at = std::clamp(at - excess_at / slope, std::log(0.1), std::log(2.0));
-    excess_at = excess(candidate, step, at);
+    at = std::clamp(at - excess_at / slope, start - kFurthest, start + kFurthest);
+    excess_at = excess(candidate, number, step, at);
   }
   return std::exp(at);
 }
 
-void fit_sustained(cost::Profile& profile, const std::vector<MeasuredStep>& steps,
-                   const cost::Origin& source, std::string& report) {
+void fit_to_steps(cost::Profile& profile, const FreeNumber& number,
+                  const std::vector<MeasuredStep>& steps, const cost::Origin& source,
+                  std::string& report) {
   constexpr double kBeyond = 0.1;
-  std::vector<double> scales;
+  std::vector<double> values;
   double logs = 0;
   std::string names;
   for (const MeasuredStep& step : steps) {
-    scales.push_back(sustained_scale(profile, step));
-    logs += std::log(scales.back());
+    values.push_back(value_that_meets(profile, number, step));
+    logs += std::log(values.back());
     names += (names.empty() ? "" : ", ") + step.name;
   }
-  const double scale = std::exp(logs / static_cast<double>(steps.size()));
-  const auto [least, most] = std::minmax_element(scales.begin(), scales.end());
-  profile.numbers["gemm.scale"] = {
-      scale,
+  const double mean = std::exp(logs / static_cast<double>(steps.size()));
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  profile.numbers[number.key] = {
+      mean,
       *least * (1 - kBeyond),
       *most * (1 + kBeyond),
-      cost::Factor::gemm,
-      {source.kind,
-       fmt::format("scale that meets the measured steps of rows {} ({})", names, source.source)}};
-  report += fmt::format("sustained on {}: scale {:.3f} ({:.3f} to {:.3f}), rows {}\n", profile.id,
-                        scale, *least, *most, names);
+      number.factor,
+      {source.kind, fmt::format("meets the measured steps of rows {} ({})", names, source.source)}};
+  report += fmt::format("{} of {}: {:.4g} ({:.4g} to {:.4g}), rows {}\n", number.key, profile.id,
+                        mean, *least, *most, names);
 }
 
 }  // namespace scapesim::calib

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What training sustains over short benchmarks: one GEMM scale from a few named training steps.
+// What benchmarks do not show, from a few named training steps: what GEMMs sustain, what launches
+// cost the host.
 #pragma once
 
 #include <string>
@@ -18,12 +19,21 @@ struct MeasuredStep {
   Seconds step_time;
 };
 
-/// [M175] The gemm.scale for which the predicted step is the measured one.
-double sustained_scale(const cost::Profile& profile, const MeasuredStep& step);
+/// A number of the profile that steps depend on, and a value to start from.
+struct FreeNumber {
+  std::string key = "gemm.scale";
+  cost::Factor factor = cost::Factor::gemm;
+  double start = 1;
+};
 
-/// [M175] gemm.scale: geometric mean of the scales of all steps, at least one; range 10 % beyond
-/// their extremes. Appends to the report.
-void fit_sustained(cost::Profile& profile, const std::vector<MeasuredStep>& steps,
-                   const cost::Origin& source, std::string& report);
+/// [M175] The number's value for which the predicted step is the measured one.
+double value_that_meets(const cost::Profile& profile, const FreeNumber& number,
+                        const MeasuredStep& step);
+
+/// [M175] The number: geometric mean of the values that meet each step, at least one; range 10 %
+/// beyond their extremes. Appends to the report.
+void fit_to_steps(cost::Profile& profile, const FreeNumber& number,
+                  const std::vector<MeasuredStep>& steps, const cost::Origin& source,
+                  std::string& report);
 
 }  // namespace scapesim::calib

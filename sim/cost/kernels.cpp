@@ -147,7 +147,8 @@ KernelCosts::KernelCosts(const Profile& profile, const spec::Gpu& gpu, spec::Pre
       backward_half_waves_(number_or(profile, "attention.backward_half_waves", 0)),
       diagonal_(number_or(profile, "attention.diagonal_tokens", 0)),
       hbm_(profile.number("hbm.bandwidth_Bps")),
-      launch_(profile.number("hbm.launch_s")) {
+      launch_(profile.number("hbm.launch_s")),
+      host_launch_(number_or(profile, "host.launch_s", 0)) {
   std::array<Curve, 3> backward;
   for (std::size_t i = 0; i < kSampledHeadDims.size(); ++i) {
     const std::string width = std::to_string(kSampledHeadDims[i]);

@@ -56,6 +56,8 @@ class KernelCosts {
   Seconds time(const Gemm& gemm) const;            ///< [M10]
   Seconds time(const Attention& attention) const;  ///< [M12]
   Seconds time(const Pass& pass) const;            ///< [M13]
+  /// [M177] What the host takes to launch so many kernels; 0 where launches never hold a GPU up.
+  Seconds launch_time(int kernels) const { return static_cast<double>(kernels) * host_launch_; }
 
  private:
   Seconds arithmetic(const Gemm& gemm) const;
@@ -79,6 +81,7 @@ class KernelCosts {
   double diagonal_;  ///< tokens by which whole tiles reach over the mask's edge
   BytesPerSecond hbm_;
   Seconds launch_;
+  Seconds host_launch_;
   std::array<Curve, 3> attention_curves_;
   std::optional<std::array<Curve, 3>> backward_curves_;  ///< where all widths have one
 };

@@ -105,6 +105,10 @@ const std::vector<ProfileKey>& plain_number_keys() {
       {"copy.staged_Bps", "tensor-by-tensor copies of the released SCAPE code", 1e8, 1e13, true},
       {"copy.latency_s", "start of one copy", 0, 1e-2, true},
       {"host.step_s", "host work and idle GPU per step outside the micro-batches", 0, 10, true},
+      {"host.launch_s",
+       "host time per kernel launched, framework included; a layer takes at least that for all its "
+       "kernels; absent: 0, as with CUDA graphs",
+       0, 1e-2, false},
       {"host.micro_batch_s", "the same per micro-batch", 0, 10, true},
       {"memory.context_B", "CUDA and NCCL memory outside the framework's allocator", 0, 1e11, true},
       {"power.gpu_W", "mean board power while training", 1, 1e5, false},

@@ -19,14 +19,18 @@ struct LayerCost {
   Flops flops;
 };
 
-/// [M11] A layer's pass: its kernels one after the other.
+/// [M11] A layer's pass: its kernels one after the other. [M177] Or as fast as the host launches
+/// them.
 LayerCost layer_cost(const std::vector<workload::Operation>& operations,
                      const cost::KernelCosts& costs) {
   LayerCost sum;
+  int launches = 0;
   for (const workload::Operation& operation : operations) {
     sum.time += workload::time_of(operation, costs);
     sum.flops += workload::flops_of(operation);
+    launches += workload::launches_of(operation);
   }
+  sum.time = std::max(sum.time, costs.launch_time(launches));
   return sum;
 }
 
@@ -70,7 +74,7 @@ OpId add_layer(strategy::Program& program, std::string name, const LayerCost& co
   operation.duration = cost.time;
   operation.flops = cost.flops;
   operation.formula = "M11";
-  operation.calibration = "gemm.*, attention.*, hbm.bandwidth_Bps";
+  operation.calibration = "gemm.*, attention.*, hbm.bandwidth_Bps, host.launch_s";
   return append(program, std::move(operation));
 }
 

@@ -319,6 +319,12 @@ Seconds time_of(const Operation& operation, const cost::KernelCosts& costs) {
       operation.shape);
 }
 
+int launches_of(const Operation& operation) {
+  if (const auto* gemm = std::get_if<Gemm>(&operation.shape)) return static_cast<int>(gemm->groups);
+  if (const auto* pass = std::get_if<Pass>(&operation.shape)) return pass->launches;
+  return std::holds_alternative<Attention>(operation.shape) ? 1 : 0;
+}
+
 Workload workload_of(const spec::Model& model, const spec::Training& training,
                      const spec::Parallelism& parallelism) {
   const Shape s = shape_of(model, training, parallelism);
