@@ -8,6 +8,7 @@
 #include "calib/hopper.hpp"
 #include "calib/rows.hpp"
 #include "calib/shipped_gpus.hpp"
+#include "calib/shipped_network.hpp"
 #include "calib/sustained.hpp"
 #include "sim/base/check.hpp"
 #include "sim/scenario/load.hpp"
@@ -74,10 +75,11 @@ constexpr Machine kMachines[] = {
     {"gb200", "GB200 NVL72", "GB200"},
 };
 
-/// Shares of the links' rates as on any fabric: nothing of this one measured.
-void use_datasheet_network(Profile& profile) {
-  profile.numbers["network.efficiency"] = {
-      0.9, 0.75, 0.97, Factor::network, {Provenance::datasheet, "90 % of the NIC's line rate"}};
+/// The network of the profile's id, from published nccl-tests tables.
+void add_network(Profile& profile, const std::filesystem::path& root, std::string& report) {
+  const Profile network = network_numbers(profile.id, root, report);
+  for (const auto& [key, number] : network.numbers) profile.numbers[key] = number;
+  for (const auto& [key, curve] : network.curves) profile.curves[key] = curve;
 }
 
 /// [M175] A number of the profile from its named training steps, when it has any.
@@ -94,8 +96,8 @@ void use_steps(Profile& profile, const FreeNumber& number, const std::filesystem
   if (steps.empty()) return;
   fit_to_steps(profile, number, steps, {Provenance::published, "calib/data/sustained.csv"}, report);
   profile.note = fmt::format(
-      "GPU kernels from published benchmarks; {} fitted to the training steps of rows {} "
-      "(calib/data/sustained.csv), which are not scored.",
+      "GPU kernels and network from published benchmarks; {} fitted to the training steps of rows "
+      "{} (calib/data/sustained.csv), which are not scored.",
       number.key, names);
 }
 
@@ -107,8 +109,8 @@ std::vector<Profile> machines(const std::filesystem::path& root, const Profile& 
     Profile profile = gpus.find(machine.part)->second;
     profile.id = machine.id;
     profile.machine = machine.machine;
-    profile.note = "GPU kernels from published benchmarks; no training run was used.";
-    use_datasheet_network(profile);
+    profile.note = "GPU kernels and network from published benchmarks; no training run was used.";
+    add_network(profile, root, report);
     use_steps(profile, {.key = "gemm.scale", .factor = Factor::gemm, .start = 1}, root, report);
     use_steps(profile, {.key = "host.launch_s", .factor = Factor::host, .start = 1e-4}, root,
               report);

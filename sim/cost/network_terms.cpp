@@ -38,6 +38,8 @@ NetworkTerms plain_terms(const Profile& profile, Bytes size) {
     terms.node_efficiency = profile.number("network.node_efficiency");
   if (profile.has("network.node_hop_latency_s"))
     terms.node_hop_latency = Seconds(profile.number("network.node_hop_latency_s"));
+  if (profile.has("network.base_latency_s"))
+    terms.base_latency = Seconds(profile.number("network.base_latency_s"));
   return terms;
 }
 
@@ -63,6 +65,8 @@ std::optional<Mode> mode_of(const Profile& profile, Algorithm algorithm, Protoco
   const Bytes piece = piece_of(algorithm, size, layout);
   Mode mode{.algorithm = algorithm, .protocol = protocol, .terms = plain_terms(profile, size)};
   NetworkTerms& terms = mode.terms;
+  // A draw for an interval may move a curve above the line rate.
+  const auto share = [&](const Curve& curve) { return std::min(curve.at(piece.si()), 1.0); };
   const auto seconds = [&](std::string_view what) {
     return profile.has(key(what)) ? std::optional(Seconds(profile.number(key(what))))
                                   : std::nullopt;
@@ -70,13 +74,13 @@ std::optional<Mode> mode_of(const Profile& profile, Algorithm algorithm, Protoco
   terms.base_latency = seconds("base_latency_s").value_or(Seconds(0));
   terms.node_hop_latency = seconds("node_hop_latency_s").value_or(terms.node_hop_latency);
   if (scope == Scope::inside) {
-    terms.node_efficiency = efficiency->second.at(piece.si());
+    terms.node_efficiency = share(efficiency->second);
   } else {
-    terms.efficiency = efficiency->second.at(piece.si());
+    terms.efficiency = share(efficiency->second);
     if (const auto latency = seconds("hop_latency_s")) terms.hop_latency = latency;
     if (const auto inside = profile.curves.find(key("node_efficiency"));
         inside != profile.curves.end())
-      terms.node_efficiency = inside->second.at(piece.si());
+      terms.node_efficiency = share(inside->second);
   }
   const auto limit = [&](std::string_view what, double none) {
     return Bytes(profile.has(key(what)) ? profile.number(key(what)) : none);
@@ -98,6 +102,24 @@ std::string mode_key(Scope scope, Algorithm algorithm, Protocol protocol, std::s
     c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return fmt::format("network.{}.{}.{}", scope == Scope::inside ? "inside" : "between", mode, what);
 }
+
+namespace {
+
+/// [M123] Between two nodes a tree sends no more than a ring, and in a node a switch that adds
+/// sends less: for all-reduces of these the library does not try rings where it has the other.
+void withdraw_rings(std::vector<Mode>& modes, CollectiveKind kind, const Layout& layout) {
+  if (kind != CollectiveKind::all_reduce || layout.nodes > 2) return;
+  const auto better = [](const Mode& mode) {
+    return mode.algorithm != Algorithm::ring && mode.protocol == Protocol::simple;
+  };
+  if (std::ranges::none_of(modes, better)) return;
+  for (Mode& mode : modes)
+    if (mode.algorithm == Algorithm::ring &&
+        (layout.nodes == 2 || mode.protocol == Protocol::simple))
+      mode.offered = false;
+}
+
+}  // namespace
 
 std::vector<Mode> modes_of(const Profile* profile, CollectiveKind kind, Bytes size,
                            const Layout& layout) {
@@ -121,10 +143,15 @@ std::vector<Mode> modes_of(const Profile* profile, CollectiveKind kind, Bytes si
   const auto is_plain = [&](const Mode& mode) {
     return mode.algorithm == plain && mode.protocol == Protocol::simple;
   };
+  withdraw_rings(modes, kind, layout);
+  const bool some_offered = std::ranges::any_of(modes, &Mode::offered);
   if (std::ranges::none_of(modes, is_plain))
-    modes.push_back({.algorithm = plain, .terms = plain_terms(*profile, size)});
-  if (std::ranges::none_of(modes, &Mode::offered))
+    modes.push_back(
+        {.algorithm = plain, .terms = plain_terms(*profile, size), .offered = modes.empty()});
+  if (!some_offered) {
     for (Mode& mode : modes) mode.offered = mode.protocol == Protocol::simple;
+    withdraw_rings(modes, kind, layout);
+  }
   return modes;
 }
 

@@ -268,10 +268,11 @@ Validation validate_jupiter(const fs::path& data) {
 }
 
 std::span<const Suite> suites() {
-  static constexpr std::array<Suite, 2> kSuites = {{
+  static constexpr std::array<Suite, 3> kSuites = {{
       {"vista", "the runs of calib/data/vista_scape.csv, within calib/data/vista-budget.csv",
        validate_vista},
       {"jupiter", "the Vista curves on another GH200 machine, for information", validate_jupiter},
+      {"collectives", "published nccl-tests tables by the shipped profiles", validate_collectives},
   }};
   return kSuites;
 }

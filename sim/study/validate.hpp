@@ -60,6 +60,10 @@ Validation validate_vista(const std::filesystem::path& data);
 /// measured metrics. How the curves of another machine do there: no budget, always passed.
 Validation validate_jupiter(const std::filesystem::path& data);
 
+/// The suite `collectives`: the nccl-tests tables that calib/data/collectives-validation.csv names,
+/// each with a shipped profile, by the closed forms of its modes; budget collectives-budget.csv.
+Validation validate_collectives(const std::filesystem::path& data);
+
 /// A suite: one function and one row.
 struct Suite {
   std::string_view name;

@@ -98,6 +98,20 @@ TEST_CASE("[M29] NVLS needs as many ranks in the node as the profile says") {
   CHECK(knows(Algorithm::nvls_tree, {16, 2, 8}));
 }
 
+TEST_CASE("[M123] of two nodes a known tree runs, not the ring; of more the faster one") {
+  Profile profile = round_profile();
+  know(profile, Scope::between, Algorithm::tree, Protocol::simple, {{1, 0.7}});
+  know(profile, Scope::between, Algorithm::ring, Protocol::simple, {{1, 0.9}});
+  const auto offered = [&](CollectiveKind kind, const cost::Layout& layout) {
+    return find(cost::modes_of(&profile, kind, Bytes(1e9), layout), Algorithm::ring,
+                Protocol::simple)
+        ->offered;
+  };
+  CHECK_FALSE(offered(CollectiveKind::all_reduce, {16, 2, 8}));
+  CHECK(offered(CollectiveKind::all_reduce, {24, 3, 8}));
+  CHECK(offered(CollectiveKind::all_gather, {16, 2, 8}));
+}
+
 TEST_CASE("keys of modes are named apart, and only ring and tree have the small protocols") {
   CHECK(cost::mode_key(Scope::between, Algorithm::nvls_tree, Protocol::simple, "efficiency") ==
         "network.between.nvls_tree_simple.efficiency");

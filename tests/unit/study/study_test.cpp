@@ -125,3 +125,15 @@ TEST_CASE("the suite vista stays in its error budget") {
   }
   CHECK(validation.passed);
 }
+
+TEST_CASE("the suite collectives stays in its error budget, and says what each table misses by") {
+  const study::Validation validation = study::validate_collectives(data_folder());
+  CHECK(validation.rows.size() > 200);
+  CHECK(validation.groups.size() >= 30);
+  CHECK(validation.checks.size() == 2);
+  for (const study::ValidationCheck& check : validation.checks) {
+    CAPTURE(check.help, check.limit);
+    REQUIRE(check.value);
+    CHECK(*check.value <= check.limit);
+  }
+}
