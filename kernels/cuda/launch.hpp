@@ -58,16 +58,16 @@ struct MaskView {
 /// Gradient and Sent: float or Bf16.
 template <class Gradient, class Sent>
 struct Accumulate {
-  Range range;
+  Range range = {};
   const float* moment = nullptr;       ///< of all
   const Gradient* gradient = nullptr;  ///< of all
   float* residual = nullptr;           ///< of the range
-  MaskView mask;
+  MaskView mask = {};
   Sent* payload = nullptr;         ///< of all selected
-  Range owned;                     ///< any part of the flat buffer
+  Range owned = {};                ///< any part of the flat buffer
   float* scores = nullptr;         ///< of owned, or none
   Bf16* rounded_scores = nullptr;  ///< of owned, or none
-  Coefficients<float> coefficients;
+  Coefficients<float> coefficients = {};
 };
 template <class Gradient, class Sent>
 void accumulate(const Accumulate<Gradient, Sent>& arguments, Stream stream);
@@ -78,10 +78,10 @@ enum class Gathered { kept, cleared };
 /// given: the residual's release after a mask of the same step; top-k with indices (DGC).
 template <class Sent>
 struct Gather {
-  Range range;
+  Range range = {};
   float* values = nullptr;  ///< of the range; on the mask kept or set to 0
   Gathered gathered = Gathered::kept;
-  MaskView mask;
+  MaskView mask = {};
   Sent* payload = nullptr;           ///< of all selected
   std::uint32_t* indices = nullptr;  ///< of all selected, or none; below 2^32 elements only
 };
@@ -228,10 +228,10 @@ inline constexpr std::size_t kNormBlocks = 1024;
 /// Norm of g_hat = (payload - b1 m) / (1-b1) on the mask, and the factor that clips it.
 template <class Sent>
 struct SelectedNorm {
-  MaskView mask;
+  MaskView mask = {};
   const Sent* payload = nullptr;
   const float* moment = nullptr;  ///< of all, of the step before
-  Coefficients<float> coefficients;
+  Coefficients<float> coefficients = {};
   double limit = kNoLimit;    ///< largest norm
   double* partial = nullptr;  ///< scratch: kNormBlocks
   Clip* clip = nullptr;       ///< result
@@ -262,8 +262,8 @@ enum class MomentUpdate { replace, keep };
 /// Scatter and AdamS with the second moment rebuilt from old moment and payload.
 template <class Sent>
 struct ScatterAdamS {
-  Range range;
-  MaskView mask;
+  Range range = {};
+  MaskView mask = {};
   const std::uint32_t* previous_mask = nullptr;  ///< of all; where m is not 0; Decay::selected only
   const Sent* payload = nullptr;                 ///< of all selected: averaged moments
   float* moment = nullptr;                       ///< of all
@@ -271,7 +271,7 @@ struct ScatterAdamS {
   Bf16* copy = nullptr;                          ///< of the range, or none: weights rounded
   float* sent_weights = nullptr;                 ///< of all selected, or none: the second payload
   const Clip* clip = nullptr;                    ///< none: no clipping
-  Coefficients<float> coefficients;
+  Coefficients<float> coefficients = {};
   Decay decay = Decay::all;
   MomentUpdate moment_update = MomentUpdate::replace;
 };
@@ -282,15 +282,15 @@ void scatter_adams(const ScatterAdamS<Sent>& arguments, Stream stream);
 /// moment's replacement on every rank.
 template <class Sent>
 struct WriteBack {
-  Range range;
-  MaskView mask;
+  Range range = {};
+  MaskView mask = {};
   const float* updated = nullptr;  ///< of all selected: the second payload
   const Sent* payload = nullptr;   ///< of all selected: averaged moments
   float* moment = nullptr;         ///< of all, or none: left alone
   float* replica = nullptr;        ///< of the range
   Bf16* copy = nullptr;            ///< of the range, or none
   const Clip* clip = nullptr;
-  Coefficients<float> coefficients;
+  Coefficients<float> coefficients = {};
 };
 template <class Sent>
 void write_back(const WriteBack<Sent>& arguments, Stream stream);
@@ -307,7 +307,7 @@ struct DenseUpdate {
   float* weights = nullptr;
   Bf16* copy = nullptr;  ///< or none
   const Clip* clip = nullptr;
-  Coefficients<float> coefficients;
+  Coefficients<float> coefficients = {};
 };
 template <class Gradient>
 void dense_update(const DenseUpdate<Gradient>& arguments, Stream stream);

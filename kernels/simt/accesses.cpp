@@ -7,7 +7,9 @@
 #include <map>
 #include <span>
 #include <sys/mman.h>
+#include <utility>
 
+#include "kernels/simt/simt.hpp"
 #include "sim/base/check.hpp"
 
 namespace simt {
@@ -68,6 +70,38 @@ Memory& shared() {
   return memory;
 }
 
+constexpr std::size_t kSector = 32;
+
+/// The launches, by their first blocks, that last read and wrote a sector.
+struct Sector {
+  std::uint32_t read;
+  std::uint32_t written;
+};
+
+std::span<Sector> sectors() {
+  static const std::span<Sector> all = reserve<Sector>(kArenaBytes / kSector);
+  return all;
+}
+
+Moved& moved() {
+  static Moved bytes;
+  return bytes;
+}
+
+void count_sectors(std::size_t offset, std::size_t bytes, Access access, std::uint32_t launch) {
+  for (std::size_t i = offset / kSector; i <= (offset + bytes - 1) / kSector; ++i) {
+    Sector& sector = sectors()[i];
+    if (access != Access::write && sector.read != launch && sector.written != launch) {
+      sector.read = launch;
+      moved().read += kSector;
+    }
+    if (access != Access::read && sector.written != launch) {
+      sector.written = launch;
+      moved().written += kSector;
+    }
+  }
+}
+
 std::map<std::size_t, std::size_t>& allocations() {
   static std::map<std::size_t, std::size_t> sizes;  ///< by offset
   return sizes;
@@ -125,12 +159,15 @@ std::string fault_of(const void* pointer, std::size_t bytes, Access access, cons
   const std::size_t offset = memory.offset(pointer);
   if (offset % std::min<std::size_t>(bytes, 16) != 0)
     return fmt::format("{} bytes at an address that is not aligned to them", bytes);
+  if (!in_shared) count_sectors(offset, bytes, access, first_block);
   for (Cell& cell : memory.cells.subspan(offset, bytes))
     if (const char* what = fault_in(cell, access, now, first_block))
       return fmt::format("{} memory: {} (thread {} of block, {} bytes)",
                          in_shared ? "shared" : "device", what, now.thread, bytes);
   return {};
 }
+
+Moved take_moved_bytes() { return std::exchange(moved(), {}); }
 
 void* allocate(std::size_t bytes) {
   std::size_t offset = kGuard;

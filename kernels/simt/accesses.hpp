@@ -26,6 +26,9 @@ enum class Access { read, write, atomic };
 std::string fault_of(const void* pointer, std::size_t bytes, Access access, const Moment& now,
                      std::uint32_t first_block);
 
+/// From the compiler's calls, on every access of a kernel.
+void access(const void* pointer, std::size_t bytes, Access kind);
+
 void* allocate(std::size_t bytes);  ///< null when there is no more
 void release(void* pointer);
 /// The host has written there.

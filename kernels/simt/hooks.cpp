@@ -8,8 +8,6 @@
 
 namespace simt {
 
-void access(const void* pointer, std::size_t bytes, Access kind);
-
 #if defined(__SANITIZE_ADDRESS__)
 bool sees_accesses() { return false; }
 #else

@@ -290,7 +290,6 @@ const std::uint64_t* exchange(Collective kind, unsigned mask, std::uint64_t valu
   return values.data();
 }
 
-/// From the compiler's hooks, on every access of a kernel.
 void access(const void* pointer, std::size_t bytes, Access kind) {
   Scheduler& s = scheduler();
   if (!s.running) return;

@@ -42,6 +42,15 @@ void set_seed(std::uint64_t seed);
 /// Whether memory accesses are seen: not in builds with AddressSanitizer, which sees its own.
 bool sees_accesses();
 
+/// Device memory that launches moved through a cache that loses nothing during a launch: 32-byte
+/// sectors, each read (unless written before) and written once a launch.
+struct Moved {
+  std::size_t read = 0;
+  std::size_t written = 0;
+};
+/// Since the start or the last call.
+Moved take_moved_bytes();
+
 void* shared_bytes(std::size_t bytes);
 
 enum class Collective { ballot, shuffle, sync };
