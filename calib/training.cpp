@@ -9,6 +9,7 @@
 #include "sim/base/error.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/workload/workload.hpp"
+#include "topologies/placement.hpp"
 
 namespace scapesim::calib {
 
@@ -37,7 +38,7 @@ struct Prepared {
 
 Prepared prepared(const TrainingRun& run) {
   const spec::Cluster& cluster = run.scenario.cluster;
-  const int nodes = (cluster.gpus + cluster.gpus_per_node - 1) / cluster.gpus_per_node;
+  const int nodes = topology::nodes_to_build(cluster);
   return {run, workload::workload_of(run.scenario.model, run.scenario.training),
           topology::build_fabric(cluster, nodes)};
 }

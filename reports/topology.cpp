@@ -58,6 +58,48 @@ std::string levels_text(std::span<const Level> levels) {
                rows);
 }
 
+/// Rows of what has a price: name, count, price of one.
+struct PricedPart {
+  const char* name;
+  double count = 0;
+  Dollars price;
+};
+
+std::vector<PricedPart> priced_parts(const TopologyView& view) {
+  const topology::PartsList parts = parts_list(view.cluster, view.fabric);
+  std::vector<PricedPart> rows;
+  const auto add = [&](const char* name, double count, const std::optional<Dollars>& price) {
+    if (price) rows.push_back({name, count, *price});
+  };
+  add("adapters", parts.nics, view.cluster.nic_price);
+  add("cables", parts.cables, view.cluster.cable_price);
+  add("switch ports", parts.ports, view.cluster.port_price);
+  return rows;
+}
+
+std::string prices_text(const std::vector<PricedPart>& parts) {
+  std::vector<std::vector<std::string>> rows;
+  Dollars total;
+  for (const PricedPart& part : parts) {
+    rows.push_back({part.name, fmt::format("{:.0f}", part.count),
+                    fmt::format("{:.0f}", part.price.si()),
+                    fmt::format("{:.0f}", part.count * part.price.si())});
+    total += part.count * part.price;
+  }
+  rows.push_back({"all", "", "", fmt::format("{:.0f}", total.si())});
+  return table({{"price list", Align::left}, {"count"}, {"USD each"}, {"USD"}}, rows);
+}
+
+Json prices_json(const std::vector<PricedPart>& parts) {
+  Json list = Json::array();
+  for (const PricedPart& part : parts)
+    list.push_back({{"part", part.name},
+                    {"count", part.count},
+                    {"price_usd", part.price.si()},
+                    {"total_usd", (part.count * part.price).si()}});
+  return list;
+}
+
 std::string path_text(const TopologyView& view) {
   const auto [from, to] = *view.path;
   std::vector<std::vector<std::string>> rows;
@@ -92,6 +134,7 @@ std::string topology_text(const TopologyView& view) {
       fmt::format("{}: {}\n\n", view.cluster.name, scapesim::name_of(view.cluster.fabric.kind));
   out += general_text(view) + '\n' + cables_text(view.fabric);
   if (!view.fabric.levels().empty()) out += '\n' + levels_text(view.fabric.levels());
+  if (const auto parts = priced_parts(view); !parts.empty()) out += '\n' + prices_text(parts);
   if (view.path) out += '\n' + path_text(view);
   return out;
 }
@@ -129,7 +172,33 @@ std::string topology_json(const TopologyView& view) {
                          {"bisection_Bps", fabric.bisection().si()},
                          {"bisection_per_gpu_Bps", (fabric.bisection() / fabric.gpus()).si()},
                          {"oversubscription", levels},
+                         {"prices", prices_json(priced_parts(view))},
                          {"path", path_json(view)}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::string node_json(const topology::NodeDescription& node) {
+  const auto rate = [](const std::optional<BytesPerSecond>& value) {
+    return value ? Json(value->si()) : Json(nullptr);
+  };
+  Json tree = Json::array();
+  for (const spec::PcieBranch& branch : node.pcie_tree)
+    tree.push_back({{"parent", branch.parent}, {"children", branch.children}});
+  const Json document = {
+      {"schema", "scapesim.node/1"},
+      {"version", version()},
+      {"gpus_per_node", node.gpus},
+      {"nics_per_node", node.nics},
+      {"nic_bandwidth_Bps", rate(node.nic_bandwidth)},
+      {"nic_affinity", node.nic_affinity},
+      {"node_fabric", scapesim::name_of(node.fabric)},
+      {"node_link_bandwidth_Bps", rate(node.node_link_bandwidth)},
+      {"pcie_tree", tree},
+      {"host_link", node.host_link ? Json(scapesim::name_of(node.host_link->kind)) : Json(nullptr)},
+      {"host_link_bandwidth_Bps",
+       node.host_link ? Json(node.host_link->bandwidth.si()) : Json(nullptr)},
+      {"notes", node.notes},
+      {"unknown", node.unknown}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

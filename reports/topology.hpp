@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "topologies/fabric.hpp"
+#include "topologies/node_import.hpp"
 
 namespace scapesim::reports {
 
@@ -20,7 +21,13 @@ struct TopologyView {
 std::string topology_text(const TopologyView& view);
 std::string topology_json(const TopologyView& view);
 
+/// An imported node, unknown values null.
+std::string node_json(const topology::NodeDescription& node);
+
 /// An undirected graph: one edge per duplex cable, labelled with its capacity per direction.
 std::string topology_dot(const TopologyView& view);
+
+/// The same as a drawing, with names and capacities as tool tips.
+std::string topology_svg(const TopologyView& view);
 
 }  // namespace scapesim::reports

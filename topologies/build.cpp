@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "topologies/build.hpp"
 
-#include <algorithm>
 #include <array>
-#include <limits>
+#include <utility>
 
 #include "sim/base/check.hpp"
+#include "topologies/node.hpp"
 
 namespace scapesim::topology {
 
@@ -14,10 +14,11 @@ Fabric::Parts empty_parts(const spec::Cluster& cluster, int nodes) {
                  "{} nodes of {} GPUs, {} NICs", nodes, cluster.gpus_per_node,
                  cluster.nics_per_node);
   SCAPESIM_CHECK(cluster.nic_bandwidth.si() > 0, "NIC {} B/s", cluster.nic_bandwidth.si());
-  SCAPESIM_CHECK(cluster.gpus_per_node == 1 || cluster.node_link_bandwidth.si() > 0,
+  SCAPESIM_CHECK((cluster.gpus_per_node == 1 && cluster.nvlink_domain_nodes == 1) ||
+                     cluster.node_link_bandwidth.si() > 0,
                  "{} GPUs per node without a link between them", cluster.gpus_per_node);
   Fabric::Parts parts;
-  parts.gpus_per_node = cluster.gpus_per_node;
+  describe_node(cluster, parts);
   parts.latency = cluster.fabric.latency;
   const std::size_t gpus = static_cast<std::size_t>(nodes) * cluster.gpus_per_node;
   parts.gpu_vertices.reserve(gpus);
@@ -51,31 +52,6 @@ void connect(Fabric::Parts& parts, VertexId lower, VertexId upper, Link link) {
   add_edge(upper, lower, EdgeLink{down}, parts.graph);
 }
 
-void add_node(Fabric::Parts& parts, const spec::Cluster& cluster, VertexId leaf) {
-  const int gpus = cluster.gpus_per_node;
-  const int nics = std::min(cluster.nics_per_node, gpus);
-  const BytesPerSecond nic_capacity = cluster.nic_bandwidth * cluster.nics_per_node / nics;
-  const Link lane{LinkKind::lane, BytesPerSecond(std::numeric_limits<double>::infinity())};
-  const auto node = static_cast<std::uint32_t>(parts.gpu_vertices.size()) / gpus;
-
-  const std::uint32_t first_nic = node * nics;
-  std::vector<VertexId> nic_vertices;
-  for (int nic = 0; nic < nics; ++nic) {
-    nic_vertices.push_back(new_vertex(parts, {VertexKind::nic, first_nic + nic}));
-    connect(parts, nic_vertices.back(), leaf, {LinkKind::nic, nic_capacity});
-  }
-  for (int gpu = 0; gpu < gpus; ++gpu) {
-    const auto ordinal = static_cast<std::uint32_t>(parts.gpu_vertices.size());
-    parts.gpu_vertices.push_back(new_vertex(parts, {VertexKind::gpu, ordinal}));
-    connect(parts, parts.gpu_vertices.back(), nic_vertices[gpu * nics / gpus], lane);
-  }
-  if (gpus == 1) return;
-  const VertexId node_switch = new_vertex(parts, {VertexKind::node_switch, node});
-  for (int gpu = 0; gpu < gpus; ++gpu)
-    connect(parts, parts.gpu_vertices[node * gpus + gpu], node_switch,
-            {LinkKind::node, cluster.node_link_bandwidth});
-}
-
 std::span<const Generator> generators() {
   static constexpr std::array kRows{
       Generator{spec::FabricKind::switch_, "switch", "one non-blocking switch joins all nodes",
@@ -83,16 +59,57 @@ std::span<const Generator> generators() {
       Generator{spec::FabricKind::fat_tree, "fat_tree",
                 "leaf switches below a spine, or below the spines of pods and a core; tapered",
                 fat_tree},
+      Generator{spec::FabricKind::rail_optimized, "rail_optimized",
+                "a leaf switch per adapter of the node (rail) and rack, all below one spine",
+                rail_optimized},
+      Generator{spec::FabricKind::rail_only, "rail_only",
+                "a fat tree of its own per adapter of the node; no way from rail to rail",
+                rail_only},
       Generator{spec::FabricKind::dragonfly, "dragonfly",
                 "groups of routers, each group joined to every other; minimal routes", dragonfly},
+      Generator{spec::FabricKind::dragonfly_plus, "dragonfly_plus",
+                "groups of leaf routers below spines, the spines of all groups joined pairwise",
+                dragonfly_plus},
       Generator{spec::FabricKind::torus, "torus",
-                "a node per point of a grid with wrap-around; dimension-ordered routes", torus}};
+                "a node per point of a grid with wrap-around; dimension-ordered routes", torus},
+      Generator{spec::FabricKind::hyperx, "hyperx",
+                "a grid of routers, each joined to all others of its row in every dimension",
+                hyperx},
+      Generator{spec::FabricKind::sites, "sites",
+                "places far apart, each a switch or a fat tree, over wide-area links", sites},
+      Generator{spec::FabricKind::graph, "graph",
+                "switches and cables from a file (GraphML or CSV); shortest routes", graph}};
   return kRows;
 }
 
+namespace {
+
+/// Nodes that share an NVLink switch are one node to the network, also where the last are fewer.
+BytesPerSecond domain_bisection(spec::Cluster cluster, int nodes) {
+  const int shared = std::exchange(cluster.nvlink_domain_nodes, 1);
+  cluster.gpus_per_node *= shared;
+  cluster.nics_per_node *= shared;
+  cluster.nic_affinity.clear();
+  cluster.fabric.degraded.clear();
+  for (int* count : {&cluster.fabric.nodes_per_rack, &cluster.fabric.nodes_per_router,
+                     &cluster.fabric.nodes_per_site})
+    *count /= shared;
+  return build_fabric(cluster, (nodes + shared - 1) / shared).bisection();
+}
+
+Fabric with_domains(Fabric fabric, const spec::Cluster& cluster, int nodes) {
+  if (cluster.nvlink_domain_nodes == 1) return fabric;
+  Fabric::Parts parts = fabric.parts();
+  parts.bisection = [cluster, nodes] { return domain_bisection(cluster, nodes); };
+  return Fabric(std::move(parts));
+}
+
+}  // namespace
+
 Fabric build_fabric(const spec::Cluster& cluster, int nodes) {
   for (const Generator& generator : generators())
-    if (generator.kind == cluster.fabric.kind) return generator.build(cluster, nodes);
+    if (generator.kind == cluster.fabric.kind)
+      return degraded(with_domains(generator.build(cluster, nodes), cluster, nodes), cluster);
   throw InternalError("no generator for the kind of fabric");
 }
 

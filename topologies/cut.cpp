@@ -36,12 +36,16 @@ struct Pod {
   BytesPerSecond trunk;  ///< 0 at the root
 };
 
+bool is_trunk(LinkKind kind) {
+  return kind == LinkKind::trunk || kind == LinkKind::pod || kind == LinkKind::wan;
+}
+
 /// The leaf with its NICs and trunk; NICs become nodes later.
 Leaf leaf_of(const Fabric::Parts& parts, VertexId v) {
   Leaf leaf;
   for (const auto edge : boost::make_iterator_range(out_edges(v, parts.graph))) {
     const Link& out = parts.links[index(parts.graph[edge].id)];
-    (out.kind == LinkKind::trunk ? leaf.trunk : leaf.nodes_capacity) += out.capacity;
+    (is_trunk(out.kind) ? leaf.trunk : leaf.nodes_capacity) += out.capacity;
     leaf.nodes += out.kind == LinkKind::nic;
   }
   return leaf;
@@ -59,8 +63,9 @@ std::vector<Pod> pods_of(const Fabric::Parts& parts, int nodes) {
     const VertexId spine = leaf.trunk.si() > 0 ? target(*out_edges(v, graph).first, graph) : v;
     Pod& pod = pods[spine];
     pod.leaves.push_back(leaf);
-    const Link& up = parts.links[index(graph[*out_edges(spine, graph).first].id)];
-    if (up.kind == LinkKind::pod) pod.trunk = up.capacity;
+    const LinkId up = graph[*out_edges(spine, graph).first].id;
+    const bool leads_up = spine != v && up.value % 2 == 0;
+    if (leads_up) pod.trunk = parts.links[index(up)].capacity;
   }
   std::vector<Pod> list;
   for (auto& [spine, pod] : pods) {

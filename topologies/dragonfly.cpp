@@ -113,9 +113,8 @@ Fabric dragonfly(const spec::Cluster& cluster, int nodes) {
         {"group", shape.routers * router, (shape.groups - 1) * fabric.global_bandwidth});
   parts.switch_hops =
       shape.diameter(static_cast<std::uint32_t>((nodes + per_router - 1) / per_router));
-  parts.routing = Routing{[shape](std::uint32_t from, std::uint32_t to, std::vector<LinkId>& path) {
-                            shape.append(from, to, path);
-                          },
+  parts.routing = Routing{[shape](std::uint32_t from, std::uint32_t to, std::uint64_t,
+                                  std::vector<LinkId>& path) { shape.append(from, to, path); },
                           [shape] { return shape.orders(); }};
   return Fabric(std::move(parts));
 }

@@ -17,6 +17,12 @@ std::string_view name_of(VertexKind kind) {
       return "NIC";
     case VertexKind::node_switch:
       return "node switch";
+    case VertexKind::pcie_switch:
+      return "PCIe switch";
+    case VertexKind::socket:
+      return "socket";
+    case VertexKind::host_memory:
+      return "host memory";
     case VertexKind::leaf_switch:
       return "leaf switch";
     case VertexKind::spine_switch:
@@ -35,6 +41,12 @@ std::string_view name_of(LinkKind kind) {
       return "GPU-NIC lane";
     case LinkKind::node:
       return "node link";
+    case LinkKind::pcie:
+      return "PCIe link";
+    case LinkKind::socket:
+      return "socket link";
+    case LinkKind::memory:
+      return "host memory";
     case LinkKind::nic:
       return "NIC";
     case LinkKind::trunk:
@@ -46,7 +58,9 @@ std::string_view name_of(LinkKind kind) {
     case LinkKind::global:
       return "global link";
     case LinkKind::cable:
-      return "torus cable";
+      return "cable";
+    case LinkKind::wan:
+      return "wide-area link";
   }
   throw InternalError("kind of link without a name");
 }
@@ -72,6 +86,20 @@ std::vector<CableCount> cable_counts(const Fabric& fabric) {
   }
   std::vector<CableCount> list;
   for (const auto& [key, cables] : counts) list.push_back({key.first, key.second, cables});
+  return list;
+}
+
+PartsList parts_list(const spec::Cluster& cluster, const Fabric& fabric) {
+  PartsList list;
+  for (const CableCount& row : cable_counts(fabric)) {
+    if (row.kind != LinkKind::nic && !between_switches(row.kind)) continue;
+    const double of_one = row.capacity / cluster.nic_bandwidth;
+    const double cables = of_one * row.cables;
+    const int switch_ends = row.kind == LinkKind::nic ? 1 : 2;
+    list.cables += cables;
+    list.ports += switch_ends * cables;
+  }
+  list.nics = fabric.gpus() / cluster.gpus_per_node * cluster.nics_per_node;
   return list;
 }
 

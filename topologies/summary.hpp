@@ -29,6 +29,14 @@ struct VertexCount {
 std::vector<VertexCount> vertex_counts(const Fabric& fabric);
 std::vector<CableCount> cable_counts(const Fabric& fabric);
 
+/// [M192] What a network is made of at the rate of its adapters, for a price list.
+struct PartsList {
+  int nics = 0;
+  double cables = 0;  ///< from adapters and between switches
+  double ports = 0;   ///< of switches
+};
+PartsList parts_list(const spec::Cluster& cluster, const Fabric& fabric);
+
 /// One link of a route, with the names of its ends: "NIC 3", "leaf switch 0".
 struct Hop {
   std::string from;

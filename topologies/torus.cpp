@@ -121,9 +121,8 @@ Fabric torus(const spec::Cluster& cluster, int nodes) {
   if (neighbours > 0)
     parts.levels = {{"router", node_capacity(cluster), neighbours * cable.capacity}};
   parts.switch_hops = longest(grid, static_cast<std::uint32_t>(nodes));
-  parts.routing = Routing{[grid](std::uint32_t from, std::uint32_t to, std::vector<LinkId>& path) {
-                            append(grid, from, to, path);
-                          },
+  parts.routing = Routing{[grid](std::uint32_t from, std::uint32_t to, std::uint64_t,
+                                 std::vector<LinkId>& path) { append(grid, from, to, path); },
                           [grid, points] { return orders(grid, points); }};
   return Fabric(std::move(parts));
 }

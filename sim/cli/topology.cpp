@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// scapesim topology show: a cluster's network in numbers, as a route and as a picture.
+// scapesim topology: a cluster's network in numbers, as a route and as a picture; and a node from
+// what NCCL or nvidia-smi print of it.
 #include "reports/topology.hpp"
 
 #include <charconv>
@@ -8,9 +9,11 @@
 #include <optional>
 
 #include "sim/base/error.hpp"
+#include "sim/base/file.hpp"
 #include "sim/cli/command.hpp"
 #include "sim/cli/options.hpp"
 #include "sim/scenario/load.hpp"
+#include "topologies/node_import.hpp"
 
 namespace scapesim::cli {
 namespace {
@@ -24,10 +27,12 @@ struct Options {
   std::string gpus;
   std::string path;
   std::string dot;
+  std::string svg;
   FormatOptions format;
 };
 
 constexpr std::size_t kMostVertices = 20'000;  // of a picture; Graphviz takes hours above
+constexpr std::size_t kMostDrawn = 5'000;      // of a drawing, which is a row per kind of part
 
 constexpr std::int64_t kMostGpus = 1'000'000;  // of a fabric: about 1 GB
 
@@ -70,38 +75,63 @@ std::pair<GpuId, GpuId> parse_path(std::string_view text, const topology::Fabric
   return {parse_gpu(text.substr(0, comma), fabric), parse_gpu(text.substr(comma + 1), fabric)};
 }
 
-File picture(const Options& options, const reports::TopologyView& view) {
-  const std::size_t vertices = num_vertices(view.fabric.graph());
-  if (vertices > kMostVertices)
-    refuse("--dot",
-           fmt::format("{} vertices are more than a picture of {} holds", vertices, kMostVertices),
+/// Refuses a drawing that nobody could look at.
+void check_picture(std::string_view option, const topology::Fabric& fabric, std::size_t most) {
+  const std::size_t vertices = num_vertices(fabric.graph());
+  if (vertices > most)
+    refuse(std::string(option),
+           fmt::format("{} vertices are more than a picture of {} holds", vertices, most),
            "show a part of the cluster with --gpus");
-  return {options.dot, reports::topology_dot(view)};
 }
 
-Output topology(const Options& options) {
-  constexpr std::array<std::string_view, 1> kActions = {"show"};
-  if (options.action != kActions[0])
-    refuse("ACTION", fmt::format("there is no action \"{}\"", options.action),
-           did_you_mean(options.action, kActions));
+Output import(const Options& options) {
+  constexpr std::size_t kLargest = 10'000'000;
+  const topology::NodeDescription node =
+      topology::read_node(read_file(options.cluster, "node", kLargest), options.cluster);
+  Output output;
+  output.text =
+      options.format.json ? reports::node_json(node) : topology::node_toml(node, options.cluster);
+  return output;
+}
+
+Output show(const Options& options) {
   const spec::Cluster cluster = cluster_of(options);
   const int nodes = (cluster.gpus + cluster.gpus_per_node - 1) / cluster.gpus_per_node;
   const topology::Fabric fabric = topology::build_fabric(cluster, nodes);
   reports::TopologyView view{cluster, fabric};
   if (!options.path.empty()) view.path = parse_path(options.path, fabric);
   Output output;
-  if (!options.dot.empty()) output.files.push_back(picture(options, view));
+  if (!options.dot.empty()) {
+    check_picture("--dot", fabric, kMostVertices);
+    output.files.push_back({options.dot, reports::topology_dot(view)});
+  }
+  if (!options.svg.empty()) {
+    check_picture("--svg", fabric, kMostDrawn);
+    output.files.push_back({options.svg, reports::topology_svg(view)});
+  }
   output.text = options.format.json ? reports::topology_json(view) : reports::topology_text(view);
   return output;
+}
+
+Output topology(const Options& options) {
+  constexpr std::array<std::string_view, 2> kActions = {"show", "import"};
+  if (options.action == kActions[0]) return show(options);
+  if (options.action == kActions[1]) return import(options);
+  refuse("ACTION", fmt::format("there is no action \"{}\"", options.action),
+         did_you_mean(options.action, kActions));
 }
 
 }  // namespace
 
 Action declare_topology(CLI::App& app) {
   const auto options = std::make_shared<Options>();
-  app.add_option("ACTION", options->action, "show")->required();
-  app.add_option("CLUSTER", options->cluster,
-                 "Cluster preset (scapesim list clusters) or file, e.g. vista")
+  app.add_option("ACTION", options->action,
+                 "show a cluster's network, or import a node's description")
+      ->required();
+  app.add_option(
+         "CLUSTER", options->cluster,
+         "show: cluster preset (scapesim list clusters) or file, e.g. vista; import: XML of "
+         "NCCL_TOPO_DUMP_FILE, or the output of nvidia-smi topo -m")
       ->required();
   app.add_option("--gpus", options->gpus,
                  "Only the part that a job on so many GPUs uses, in whole nodes (default: all), "
@@ -112,6 +142,8 @@ Action declare_topology(CLI::App& app) {
       ->type_name("A,B");
   app.add_option("--dot", options->dot,
                  "Write the graph for Graphviz (dot -Tsvg FILE), e.g. --dot vista.dot")
+      ->type_name("FILE");
+  app.add_option("--svg", options->svg, "Draw it, a row per kind of part, e.g. --svg vista.svg")
       ->type_name("FILE");
   app.add_option("--set", options->set, "Override a key of the cluster, e.g. --set cluster.taper=2")
       ->type_name("KEY=VALUE")

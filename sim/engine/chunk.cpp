@@ -26,7 +26,7 @@ using topology::LinkKind;
 std::string host_name(GpuId gpu) { return "gpu" + std::to_string(gpu.value); }
 
 BytesPerSecond usable_capacity(const topology::Link& link, const NetworkTerms& terms) {
-  if (link.kind == LinkKind::node) return terms.node_efficiency * link.capacity;
+  if (inside_node(link.kind)) return terms.node_efficiency * link.capacity;
   const BytesPerSecond line = terms.efficiency * link.capacity;
   const bool capped = link.kind == LinkKind::nic && terms.transport_cap.si() > 0;
   return capped ? std::min(line, terms.transport_cap) : line;

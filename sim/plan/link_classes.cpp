@@ -78,7 +78,7 @@ std::vector<graph::Load> ResourceTable::loads(std::size_t column, const cost::Ne
     const double flows = classes_[i].flows[column];
     if (flows == 0) continue;
     const LinkKind kind = classes_[i].link.kind;
-    const double efficiency = kind == LinkKind::node ? terms.node_efficiency : terms.efficiency;
+    const double efficiency = inside_node(kind) ? terms.node_efficiency : terms.efficiency;
     SCAPESIM_CHECK(efficiency > 0, "efficiency {}", efficiency);
     list.push_back({resource(i, std::nullopt), flows / efficiency});
     if (kind == LinkKind::nic && terms.transport_cap.si() > 0)

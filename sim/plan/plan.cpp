@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/strategy/strategy.hpp"
+#include "topologies/placement.hpp"
 
 namespace scapesim::plan {
 
@@ -149,7 +150,9 @@ void add_network(graph::StepGraph& graph, const strategy::Program& program,
                      .group = 0,
                      .members = {graph::RankClassId{0}},
                      .terms = network_terms(&context.profile, call.bytes)});
-  NetworkPlan network = plan_collectives(fabric, {consecutive_gpus(context.ranks)}, calls);
+  NetworkPlan network = plan_collectives(
+      fabric, {topology::node_by_node(fabric, topology::placement(context.scenario.cluster))},
+      calls);
   const auto offset = static_cast<std::uint32_t>(graph.resources.size());
   for (std::size_t i = 0; i < calls.size(); ++i) {
     graph::Collective& collective = network.collectives[i];

@@ -12,14 +12,11 @@
 #include "sim/predict/used_keys.hpp"
 #include "sim/predict/warnings.hpp"
 #include "sim/result/metrics.hpp"
+#include "topologies/placement.hpp"
 
 namespace scapesim {
 
 namespace {
-
-int nodes_used(const spec::Cluster& cluster) {
-  return (cluster.gpus + cluster.gpus_per_node - 1) / cluster.gpus_per_node;
-}
 
 result::Memory memory_of(const spec::Scenario& scenario, const plan::MemoryNeed& need) {
   return {.parameters = need.parameters,
@@ -151,7 +148,7 @@ Prediction predict(const spec::Scenario& scenario, const cost::Profile& profile,
   if (auto hosts = too_much_for_hosts(scenario, need)) return {std::move(*hosts), {}, {}};
 
   const topology::Fabric fabric =
-      topology::build_fabric(scenario.cluster, nodes_used(scenario.cluster));
+      topology::build_fabric(scenario.cluster, topology::nodes_to_build(scenario.cluster));
   graph::StepGraph graph = plan::step_graph(scenario, workload, profile, fabric);
   engine::Timeline timeline = engine::replay(graph, {.driver = options.driver});
   const result::StepMetrics metrics = result::metrics_of(graph, timeline);
@@ -172,9 +169,10 @@ Prediction predict(const spec::Scenario& scenario, const cost::Profile& profile,
 
 CollectiveTime predict_collective(graph::CollectiveKind kind, Bytes size,
                                   const spec::Cluster& cluster, const cost::Profile* profile) {
-  const topology::Fabric fabric = topology::build_fabric(cluster, nodes_used(cluster));
+  const topology::Fabric fabric =
+      topology::build_fabric(cluster, topology::nodes_to_build(cluster));
   plan::NetworkPlan network =
-      plan::plan_collectives(fabric, {plan::consecutive_gpus(cluster.gpus)},
+      plan::plan_collectives(fabric, {topology::node_by_node(fabric, topology::placement(cluster))},
                              {{.name = std::string(name_of(kind)),
                                .kind = kind,
                                .size = size,

@@ -9,6 +9,7 @@
 
 #include "sim/base/file.hpp"
 #include "sim/scenario/keys.hpp"
+#include "topologies/degraded.hpp"
 
 namespace scapesim::scenario {
 namespace {
@@ -171,6 +172,12 @@ void add_violations(const std::vector<spec::Violation>& violations, Chosen& chos
   }
 }
 
+// Cables can only be looked up in a cluster that breaks no other rule.
+std::vector<spec::Violation> all_violations(const spec::Cluster& cluster) {
+  std::vector<spec::Violation> list = spec::violations(cluster);
+  return list.empty() ? topology::degraded_violations(cluster) : list;
+}
+
 // Rules that break; of those told later only what breaks alike on one GPU and on all there are.
 std::vector<spec::Violation> violations_of(const spec::Scenario& scenario, GpuCount gpus) {
   std::vector<spec::Violation> list = spec::violations(scenario);
@@ -239,8 +246,11 @@ spec::Scenario resolve(Chosen chosen, const Context& context) {
   };
   spec::Scenario scenario;
   if (store(chosen, present, scenario, context) && present.model && present.cluster &&
-      derive(chosen, scenario, context))
-    add_violations(violations_of(scenario, context.gpus), chosen, context);
+      derive(chosen, scenario, context)) {
+    std::vector<spec::Violation> list = violations_of(scenario, context.gpus);
+    if (list.empty()) list = topology::degraded_violations(scenario.cluster);
+    add_violations(list, chosen, context);
+  }
   if (scenario.name.empty()) scenario.name = stem(context.file);
   scenario.model.name = preset_name(chosen, "model");
   scenario.cluster.name = preset_name(chosen, "cluster");
@@ -255,7 +265,7 @@ spec::Cluster resolve_cluster(Chosen chosen, const Context& context) {
   spec::Cluster& cluster = scenario.cluster;
   if (sound && at(chosen, "cluster", "gpus") == nullptr)
     cluster.gpus = cluster.nodes * cluster.gpus_per_node;
-  if (sound) add_violations(spec::violations(cluster), chosen, context);
+  if (sound) add_violations(all_violations(cluster), chosen, context);
   cluster.name = preset_name(chosen, "cluster");
   return cluster;
 }

@@ -136,9 +136,43 @@ SCAPESIM_NAMES(SecondPayload, {released, "released"}, {none, "none"})
 enum class HostLinkKind { c2c, pcie };
 SCAPESIM_NAMES(HostLinkKind, {c2c, "c2c"}, {pcie, "pcie"})
 
-enum class FabricKind { switch_, fat_tree, dragonfly, torus };
-SCAPESIM_NAMES(FabricKind, {switch_, "switch"}, {fat_tree, "fat_tree"}, {dragonfly, "dragonfly"},
-               {torus, "torus"})
+/// How the GPUs of a node are joined: an NVSwitch, a link per pair, or the PCIe tree alone.
+enum class NodeFabric { switch_, mesh, pcie };
+SCAPESIM_NAMES(NodeFabric, {switch_, "switch"}, {mesh, "mesh"}, {pcie, "pcie"})
+
+/// Which GPUs reach each other over PCIe without a copy in host memory.
+enum class PeerAccess { all, socket, none };
+SCAPESIM_NAMES(PeerAccess, {all, "all"}, {socket, "socket"}, {none, "none"})
+
+enum class FabricKind {
+  switch_,
+  fat_tree,
+  rail_optimized,
+  rail_only,
+  dragonfly,
+  dragonfly_plus,
+  torus,
+  hyperx,
+  sites,
+  graph
+};
+SCAPESIM_NAMES(FabricKind, {switch_, "switch"}, {fat_tree, "fat_tree"},
+               {rail_optimized, "rail_optimized"}, {rail_only, "rail_only"},
+               {dragonfly, "dragonfly"}, {dragonfly_plus, "dragonfly_plus"}, {torus, "torus"},
+               {hyperx, "hyperx"}, {sites, "sites"}, {graph, "graph"})
+
+/// spray: parallel cables share all traffic evenly; ecmp: a hash gives every flow one of them.
+enum class Routing { spray, ecmp };
+SCAPESIM_NAMES(Routing, {spray, "spray"}, {ecmp, "ecmp"})
+
+/// Which GPU gets which rank.
+enum class Placement { packed, strided, random, rail, topology };
+SCAPESIM_NAMES(Placement, {packed, "packed"}, {strided, "strided"}, {random, "random"},
+               {rail, "rail"}, {topology, "topology"})
+
+/// Which nodes of the machine a job gets.
+enum class Allocation { packed, spread, random };
+SCAPESIM_NAMES(Allocation, {packed, "packed"}, {spread, "spread"}, {random, "random"})
 
 #undef SCAPESIM_NAMES
 

@@ -2,7 +2,6 @@
 // Cross-field rules of a scenario: what cannot be right whatever the machine.
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "sim/spec/spec.hpp"
 
@@ -156,69 +155,6 @@ void check_strategy(const Scenario& scenario, Violations& list) {
   if (scape) check_scape(scenario, list);
 }
 
-void check_dragonfly(const Cluster& cluster, Violations& list) {
-  constexpr std::int64_t kMostCables = 10'000'000;  // bounds the memory of the fabric
-  const Fabric& fabric = cluster.fabric;
-  const std::size_t before = list.size();
-  if (fabric.groups < 1)
-    list.push_back({"cluster.groups", "a dragonfly needs 1 or more", "such as 25"});
-  if (fabric.nodes_per_router < 1)
-    list.push_back({"cluster.nodes_per_router", "a dragonfly needs 1 or more", "such as 16"});
-  if (fabric.groups > 1 && fabric.global_bandwidth.si() <= 0)
-    list.push_back({"cluster.global_bandwidth",
-                    fmt::format("missing for a dragonfly of {} groups", fabric.groups),
-                    "of all cables between two groups, such as \"800GB/s\""});
-  if (fabric.routers_per_group > 1 && fabric.local_bandwidth.si() <= 0)
-    list.push_back({"cluster.local_bandwidth",
-                    fmt::format("missing with {} routers per group", fabric.routers_per_group),
-                    "between two routers of a group, such as \"25GB/s\""});
-  if (list.size() > before) return;
-  const std::int64_t groups = fabric.groups, routers = fabric.routers_per_group;
-  const std::int64_t cables = groups * (routers * (routers - 1) + groups - 1) / 2;
-  if (cables > kMostCables)
-    list.push_back({"cluster.groups", fmt::format("{} cables between routers", cables),
-                    fmt::format("at most {} are built", kMostCables)});
-  if (cluster.nodes > groups * routers * fabric.nodes_per_router)
-    list.push_back({"cluster.nodes",
-                    fmt::format("{} nodes are more than {} = {} groups x {} routers x {} nodes",
-                                cluster.nodes, groups * routers * fabric.nodes_per_router, groups,
-                                routers, fabric.nodes_per_router),
-                    "give more groups, routers_per_group or nodes_per_router"});
-}
-
-void check_torus(const Cluster& cluster, Violations& list) {
-  const Fabric& fabric = cluster.fabric;
-  if (fabric.cable_bandwidth.si() <= 0)
-    list.push_back({"cluster.cable_bandwidth", "missing for a torus",
-                    "between two neighbours, such as \"50GB/s\""});
-  if (fabric.dimensions.empty()) {
-    list.push_back({"cluster.dimensions", "missing for a torus", "such as \"8x8x4\""});
-    return;
-  }
-  std::int64_t points = 1;
-  for (const int extent : fabric.dimensions) points *= extent;
-  if (points != cluster.nodes)
-    list.push_back({"cluster.dimensions",
-                    fmt::format("{} have {} points, the cluster has {} nodes",
-                                fmt::join(fabric.dimensions, "x"), points, cluster.nodes),
-                    "one node per point is needed"});
-}
-
-void check_fabric(const Cluster& cluster, Violations& list) {
-  switch (cluster.fabric.kind) {
-    case FabricKind::switch_:
-      return;
-    case FabricKind::fat_tree:
-      if (cluster.fabric.nodes_per_rack < 1)
-        list.push_back({"cluster.nodes_per_rack", "missing for a fat tree", "such as 32"});
-      return;
-    case FabricKind::dragonfly:
-      return check_dragonfly(cluster, list);
-    case FabricKind::torus:
-      return check_torus(cluster, list);
-  }
-}
-
 }  // namespace
 
 int data_parallel_size(const Scenario& scenario) {
@@ -231,24 +167,6 @@ int data_parallel_size(const Scenario& scenario) {
 std::int64_t micro_batches(const Scenario& scenario) {
   return scenario.training.global_batch /
          (std::int64_t{data_parallel_size(scenario)} * scenario.training.micro_batch);
-}
-
-std::vector<Violation> violations(const Cluster& cluster) {
-  Violations list;
-  const std::int64_t most = std::int64_t{cluster.nodes} * cluster.gpus_per_node;
-  if (cluster.gpus > most)
-    list.push_back({"cluster.gpus",
-                    fmt::format("{} GPUs are more than the cluster's {}", cluster.gpus, most),
-                    fmt::format("{} nodes with {} each", cluster.nodes, cluster.gpus_per_node)});
-  else if (cluster.gpus > cluster.gpus_per_node && cluster.gpus % cluster.gpus_per_node != 0)
-    list.push_back({"cluster.gpus", fmt::format("{} GPUs do not fill whole nodes", cluster.gpus),
-                    fmt::format("a multiple of {} is needed", cluster.gpus_per_node)});
-  if (cluster.gpus_per_node > 1 && cluster.node_link_bandwidth.si() <= 0)
-    list.push_back({"cluster.node_link_bandwidth",
-                    fmt::format("missing with {} GPUs per node", cluster.gpus_per_node),
-                    "such as \"450GB/s\""});
-  check_fabric(cluster, list);
-  return list;
 }
 
 std::vector<Violation> violations(const Scenario& scenario) {

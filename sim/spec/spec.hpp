@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/units.hpp"
@@ -116,6 +117,7 @@ struct Gpu {
   std::string name;
   FlopsPerSecond peak_bf16;      ///< dense
   FlopsPerSecond peak_fp8;       ///< dense, 0 when the part has none
+  FlopsPerSecond peak_fp4;       ///< dense, 0 when the part has none
   FlopsPerSecond peak_tf32;      ///< dense, used for fp32 GEMMs
   BytesPerSecond hbm_bandwidth;  ///< data sheet
   Bytes memory;                  ///< as nvidia-smi reports it
@@ -127,20 +129,59 @@ struct HostLink {
   BytesPerSecond bandwidth;  ///< per direction and GPU, data sheet
 };
 
+/// A parent of a node's PCIe tree and what hangs below it: "socket 0", "switch 1", "GPU 3", "NIC
+/// 0".
+struct PcieBranch {
+  std::string parent;
+  std::vector<std::string> children;
+};
+
+/// A cable of a network given as a graph.
+struct GraphEdge {
+  std::string from;
+  std::string to;
+  BytesPerSecond capacity;  ///< per direction, all parallel cables
+};
+
+/// A network from a file: "node 0", "node 1" ... are the cluster's nodes, all else switches.
+struct NetworkGraph {
+  std::string file;  ///< as written
+  std::vector<GraphEdge> edges;
+};
+
+/// A cable that is slower than built, by the names of its ends, or failed.
+struct Degraded {
+  std::string from;
+  std::string to;
+  double share = 1;  ///< of its capacity that is left, 0: failed
+};
+
 struct Fabric {
   FabricKind kind = FabricKind::switch_;
-  int nodes_per_rack = 0;           ///< fat_tree: nodes under one leaf switch
-  double taper = 1.0;               ///< fat_tree: leaf down-links over up-links, 1 is non-blocking
-  int racks_per_pod = 0;            ///< fat_tree: racks under one spine, 0: two levels without pods
-  double pod_taper = 1.0;           ///< fat_tree: a pod's down-links over its up-links
-  int groups = 0;                   ///< dragonfly
-  int routers_per_group = 1;        ///< dragonfly: 1 makes a group one non-blocking switch
-  int nodes_per_router = 0;         ///< dragonfly
+  int nodes_per_rack = 0;  ///< fat_tree, rails: nodes under one leaf switch (one per rail)
+  double taper = 1.0;      ///< fat_tree, rails, dragonfly_plus: leaf down-links over up-links
+  int racks_per_pod = 0;   ///< fat_tree: racks under one spine, 0: two levels without pods
+  double pod_taper = 1.0;  ///< fat_tree: a pod's down-links over its up-links
+  int switch_radix = 0;    ///< fat_tree: ports per switch, gives racks and pods; 0: those as given
+  int tree_levels = 2;     ///< fat_tree with a radix
+  Routing routing = Routing::spray;
+  std::int64_t routing_seed = 0;    ///< of the hash of ecmp
+  int groups = 0;                   ///< dragonflies
+  int routers_per_group = 1;        ///< dragonfly: 1 makes a group one non-blocking switch;
+                                    ///< dragonfly_plus: leaf routers
+  int nodes_per_router = 0;         ///< dragonflies, hyperx
   BytesPerSecond local_bandwidth;   ///< dragonfly: between two routers of a group, per direction
-  BytesPerSecond global_bandwidth;  ///< dragonfly: between two groups, all cables, per direction
-  std::vector<int> dimensions;      ///< torus: a node per point, the last dimension fastest
-  BytesPerSecond cable_bandwidth;   ///< torus: between two neighbours, per direction
-  Seconds latency;                  ///< end to end between two nodes, once per message
+  BytesPerSecond global_bandwidth;  ///< dragonflies: between two groups, all cables, per direction
+  std::vector<int> dimensions;      ///< torus, hyperx: routers along each, the last one fastest
+  BytesPerSecond cable_bandwidth;   ///< torus, hyperx: between two neighbours, per direction
+  int sites = 0;                    ///< sites
+  int nodes_per_site = 0;           ///< sites
+  BytesPerSecond wan_bandwidth;     ///< sites: between two of them, per direction
+  Seconds wan_latency;              ///< sites: on top of latency
+  NetworkGraph graph;               ///< graph
+  std::vector<Degraded> degraded;
+  double background_load = 0;  ///< share of the links between switches that other jobs use
+  Seconds latency;             ///< end to end between two nodes, once per message
 };
 
 /// A cluster: so many equal nodes on a fabric.
@@ -152,12 +193,24 @@ struct Cluster {
   int nics_per_node = 1;
   BytesPerSecond nic_bandwidth;        ///< per NIC and direction
   BytesPerSecond node_link_bandwidth;  ///< GPU to GPU inside the node (NVLink), per GPU and
-                                       ///< direction; 0 with one GPU
+                                       ///< direction, all its links; 0 with one GPU
+  NodeFabric node_fabric = NodeFabric::switch_;
+  int nvlink_domain_nodes = 1;        ///< nodes that share one NVLink switch
+  std::vector<int> nic_affinity;      ///< NIC of every GPU of a node; empty: dealt out in order
+  std::vector<PcieBranch> pcie_tree;  ///< pcie: empty: all GPUs and NICs below one socket
+  BytesPerSecond socket_bandwidth;    ///< pcie: between two sockets, per direction
+  PeerAccess peer_access = PeerAccess::all;
   Gpu gpu;
   HostLink host_link;
   Bytes host_memory;                     ///< per node
   BytesPerSecond host_memory_bandwidth;  ///< per node
   Fabric fabric;
+  std::optional<Dollars> nic_price;
+  std::optional<Dollars> cable_price;  ///< at the adapter's rate
+  std::optional<Dollars> port_price;   ///< of a switch, at the adapter's rate
+  Allocation allocation = Allocation::packed;
+  Placement placement = Placement::packed;
+  std::int64_t placement_seed = 0;            ///< of random placement and allocation
   std::optional<Watts> gpu_power;             ///< board power under load
   std::optional<DollarsPerSecond> gpu_price;  ///< per GPU
 };
@@ -178,6 +231,21 @@ struct Scenario {
   Cluster cluster;
   Calibration calibration;
 };
+
+/// A fat tree as it is built: as written, or from the radix of its switches.
+struct TreeShape {
+  std::int64_t nodes_per_rack = 0;
+  std::int64_t racks_per_pod = 0;  ///< 0 without pods
+  double taper = 1;
+  double pod_taper = 1;
+  std::int64_t most_nodes = 0;  ///< 0: any number
+};
+/// [M191] From a radix: a leaf's ports split by the taper, those of pods in half, the top's all
+/// down.
+TreeShape tree_shape(const Cluster& cluster);
+
+/// 3 for "node 3", "node3" or "node-3".
+std::optional<int> node_number(std::string_view name);
 
 /// Ranks that hold a copy of the same parameters: gpus / (tp pp cp).
 int data_parallel_size(const Scenario& scenario);

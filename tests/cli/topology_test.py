@@ -3,6 +3,7 @@
 
 import re
 import unittest
+from xml.etree import ElementTree
 
 from program import ProgramTest
 
@@ -15,7 +16,7 @@ class Topology(ProgramTest):
         vista = self.show("vista", "--gpus", "64")
         self.assertEqual(list(vista), ["schema", "version", "cluster", "fabric", "nodes", "gpus", "nics", "switches", "links",
                                        "latency_s", "diameter_hops", "bisection_Bps", "bisection_per_gpu_Bps",
-                                       "oversubscription", "path"])
+                                       "oversubscription", "prices", "path"])
         self.assertEqual(vista["schema"], "scapesim.topology/1")
         self.assertEqual((vista["nodes"], vista["gpus"], vista["nics"]), (64, 64, 64))
         self.assertEqual(vista["switches"], {"leaf switch": 2, "spine switch": 1})
@@ -60,11 +61,11 @@ class Topology(ProgramTest):
 
     def test_a_dragonfly_has_routers_and_global_links(self):
         jupiter = self.show("jupiter-booster", "--path", "0,1000")
-        self.assertEqual(jupiter["switches"], {"node switch": 6000, "router": 25})
+        self.assertEqual(jupiter["switches"], {"node switch": 6000, "router": 25 * (15 + 1)})
         self.assertIn({"link": "global link", "count": 300, "capacity_Bps": 8e11, "total_Bps": 2.4e14}, jupiter["links"])
         self.assertEqual([link["link"] for link in jupiter["path"]["links"]],
-                         ["GPU-NIC lane", "NIC", "global link", "NIC", "GPU-NIC lane"])
-        self.assertEqual([row["level"] for row in jupiter["oversubscription"]], ["group"])
+                         ["GPU-NIC lane", "NIC", "local link", "global link", "local link", "NIC", "GPU-NIC lane"])
+        self.assertEqual([row["level"] for row in jupiter["oversubscription"]], ["leaf router", "group"])
 
     def test_any_cluster_takes_another_fabric_by_set(self):
         torus = self.show("vista", "--set", "cluster.fabric=torus", "--set", "cluster.dimensions=10x10x6",
@@ -88,9 +89,64 @@ class Topology(ProgramTest):
         with open(file, encoding="utf-8") as picture:
             text = picture.read()
         self.assertTrue(text.startswith("graph ") and text.endswith("}\n"))
-        # 4 GPUs, 4 adapters, a node switch and a leaf switch; a lane, a node link and an adapter's cable per GPU.
-        self.assertEqual(len(re.findall(r'^  v\d+ \[label="', text, re.M)), 10)
-        self.assertEqual(len(re.findall(r"^  v\d+ -- v\d+ ", text, re.M)), 12)
+        # 4 GPUs, 4 adapters, a node switch and a lower switch; a lane, a node link and an adapter's cable per GPU;
+        # a group's other lower switches and its upper one, 15 in all, joined by as many cables.
+        self.assertEqual(len(re.findall(r'^  v\d+ \[label="', text, re.M)), 10 + 15)
+        self.assertEqual(len(re.findall(r"^  v\d+ -- v\d+ ", text, re.M)), 12 + 15)
+
+    def test_a_price_list_counts_at_the_rate_of_an_adapter(self):
+        prices = ["--set", "cluster.port_price=100USD", "--set", "cluster.nic_price=1000USD"]
+        vista = ["vista", "--gpus", "64", "--set", "cluster.taper=2", *prices]
+        # 64 cables of adapters, 2 trunks of 16; the former end at one switch port, the latter at two.
+        self.assertEqual(self.show(*vista)["prices"],
+                         [{"part": "adapters", "count": 64.0, "price_usd": 1000.0, "total_usd": 64000.0},
+                          {"part": "switch ports", "count": 128.0, "price_usd": 100.0, "total_usd": 12800.0}])
+        self.assertRegex(self.done("topology", "show", *vista), r"all +76800")
+
+    def test_other_jobs_take_their_share_of_the_links_between_switches(self):
+        path = self.show("vista", "--set", "cluster.background_load=0.25", "--path", "0,40")["path"]["links"]
+        self.assertEqual([link["capacity_Bps"] for link in path[1:5]], [50e9, 1.2e12, 1.2e12, 50e9])
+
+    def test_the_drawing_is_xml_and_holds_every_part_and_cable(self):
+        file = self.path("fabric.svg")
+        self.done("topology", "show", "jupiter-booster", "--gpus", "8", "--svg", file)
+        root = ElementTree.parse(file).getroot()
+        names = [element.text for element in root.iter("{http://www.w3.org/2000/svg}title")]
+        self.assertEqual(names.count("GPU 7"), 1)
+        self.assertIn("vertices", self.refused("topology", "show", "vista", "--gpus", "6000", "--set", "cluster.gpus_per_node=8",
+                                               "--set", "cluster.node_link_bandwidth=1GB/s", "--set", "cluster.nodes=6000",
+                                               "--svg", self.path("huge.svg")))
+
+    def test_a_network_from_a_file_and_a_cable_that_failed(self):
+        file = self.path("ring.csv")
+        with open(file, "w", encoding="utf-8") as network:
+            network.write("from,to,bandwidth,count\n")
+            for i in range(4):
+                network.write(f"node {i},switch {i},,\nswitch {i},switch {(i + 1) % 4},100Gbps,2\n")
+        ring = ["vista", "--set", "cluster.nodes=4", "--set", "cluster.fabric=graph", "--set", f"cluster.graph={file}"]
+        shown = self.show(*ring, "--path", "0,1")
+        self.assertEqual((shown["switches"], shown["diameter_hops"]), ({"router": 4}, 4))
+        self.assertEqual(shown["bisection_Bps"], 2 * 25e9)
+        broken = self.show(*ring, "--path", "0,1", "--set", 'cluster.degraded=["router 0 - router 1 = failed"]')
+        self.assertEqual(len(broken["path"]["links"]), len(shown["path"]["links"]) + 2)
+        self.assertIn("router 0", self.refused("topology", "show", *ring, "--set", 'cluster.degraded=["router 0 - router 2 = 0.5"]'))
+        with open(file, "a", encoding="utf-8") as network:
+            network.write("node 4,switch 9,12,\n")
+        self.assertIn("ring.csv:10", self.refused("topology", "show", *ring))
+
+    def test_a_node_is_imported_as_keys_that_a_cluster_takes(self):
+        file = self.path("topo.txt")
+        with open(file, "w", encoding="utf-8") as matrix:
+            matrix.write("GPU0 GPU1 NIC0\nGPU0 X NV18 PXB\nGPU1 NV18 X SYS\nNIC0 PXB SYS X\n")
+        text = self.done("topology", "import", file)
+        self.assertIn("node_link_bandwidth", text)
+        node = self.document("topology", "import", file)
+        self.assertEqual((node["schema"], node["gpus_per_node"], node["nic_affinity"]), ("scapesim.node/1", 2, [0, 0]))
+        keys = [line for line in text.splitlines() if " = " in line and not line.startswith("#")]
+        sets = [word for line in keys for word in ("--set", "cluster." + line.replace(" = ", "=", 1))]
+        self.assertEqual(self.show("vista", *sets)["gpus"], 1200)
+        self.assertIn("nvidia-smi topo -m", self.refused("topology", "import", __file__))
+        self.assertIn("no-such-file", self.refused("topology", "import", "no-such-file"))
 
     def test_wrong_arguments_are_refused_with_a_way_out(self):
         for arguments, expected in (

@@ -12,7 +12,8 @@
 namespace scapesim::test {
 
 /// Largest flow from the NICs of one set of GPUs to those of the others, in units that divide every
-/// capacity of the network, by Boost's push-relabel. Links inside nodes are left out.
+/// capacity of the network, by Boost's push-relabel. Links inside nodes
+/// are left out; those on the way to a NIC are not limited.
 inline long max_flow(const topology::Fabric& fabric, const std::vector<bool>& in_a,
                      BytesPerSecond unit) {
   using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
@@ -38,9 +39,10 @@ inline long max_flow(const topology::Fabric& fabric, const std::vector<bool>& in
   const std::size_t source = num_vertices(graph);
   for (const auto edge : boost::make_iterator_range(edges(graph))) {
     const topology::Link& link = fabric.link(graph[edge].id);
-    if (link.kind == topology::LinkKind::node) continue;
+    if (link.kind == topology::LinkKind::node || link.kind == topology::LinkKind::memory) continue;
+    const bool free = link.kind == topology::LinkKind::lane || inside_node(link.kind);
     add(boost::source(edge, graph), target(edge, graph),
-        link.kind == topology::LinkKind::lane ? unlimited : std::lround(link.capacity / unit));
+        free ? unlimited : std::lround(link.capacity / unit));
   }
   for (std::uint32_t gpu = 0; gpu < in_a.size(); ++gpu)
     in_a[gpu] ? add(source, fabric.vertex({gpu}), unlimited)

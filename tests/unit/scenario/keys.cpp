@@ -21,6 +21,8 @@ std::string good_value(const KeyRecord& record) {
   if (record.type == "flag") return "true";
   if (record.type == "text") return "words";
   if (record.type == "list") return "[\"residual\"]";
+  if (record.type == "adapters" || record.type == "file") return "none";
+  if (record.type.starts_with("list of")) return "[]";
   if (record.type == "one of") return record.range.substr(0, record.range.find(','));
   const std::string lowest = record.range.substr(0, record.range.find(" to "));
   return record.type == "integer" || record.type == "number" ? lowest : "\"" + lowest + "\"";
@@ -29,6 +31,9 @@ std::string good_value(const KeyRecord& record) {
 std::vector<std::string> bad_values(const KeyRecord& record) {
   if (record.type == "flag") return {"2", "yes", "[]"};
   if (record.type == "text") return {"7", "\"\"", "true", "[\"a\"]"};
+  if (record.type == "adapters") return {"7", "\"-1\"", "\"0,x\"", "\"0,\"", "[0]"};
+  if (record.type == "file") return {"7", "\"\"", "no-such-file.csv", "[]"};
+  if (record.type.starts_with("list of")) return {"7", "[7]", "[\"\"]", "[\"NIC 1\"]", "words"};
   if (record.type == "list") return {"7", "[7]", "[\"nothing\"]", "other"};
   if (record.type == "one of") return {"no-such-word", "7", "\"\""};
   if (record.type == "integer") return {"1000000001", "-2", "1.5", "words", "nan"};

@@ -173,9 +173,10 @@ TEST_CASE("clusters have the nodes, GPUs and adapters that their owners state") 
   };
   const std::vector<Row> rows = {
       {"alps", 2688, 4, 4, 25e9, 450e9, spec::FabricKind::dragonfly},
-      {"jupiter-booster", 6000, 4, 4, 25e9, 450e9, spec::FabricKind::dragonfly},
+      {"jupiter-booster", 6000, 4, 4, 25e9, 450e9, spec::FabricKind::dragonfly_plus},
       {"dgx-a100", 140, 8, 8, 25e9, 300e9, spec::FabricKind::fat_tree},
       {"dgx-h100", 127, 8, 8, 50e9, 450e9, spec::FabricKind::fat_tree},
+      {"gb200-nvl72", 144, 4, 4, 50e9, 900e9, spec::FabricKind::rail_optimized},
       {"vtrain-a100", 64, 8, 4, 25e9, 300e9, spec::FabricKind::switch_},
   };
   for (const Row& row : rows) {

@@ -48,6 +48,17 @@ TEST_CASE("oversubscription is what a full rack sends over what its trunk carrie
   CHECK(fabric.levels()[0].taper() == 2);
 }
 
+TEST_CASE("[M192] cables and ports are counted at the rate of an adapter") {
+  spec::Cluster cluster;
+  cluster.gpus_per_node = 4;
+  cluster.nics_per_node = 2;
+  cluster.nic_bandwidth = 50_GBps;
+  const PartsList list = parts_list(cluster, two_racks());
+  CHECK(list.nics == 8);
+  CHECK(list.cables == 8 + 2 * 2);  // trunks of 100 GB/s are two each
+  CHECK(list.ports == 8 + 2 * 4);
+}
+
 TEST_CASE("hops name both ends of every link of a route") {
   std::vector<std::string> names;
   for (const Hop& hop : hops(two_racks(), {0}, {15})) names.push_back(hop.from + ">" + hop.to);
