@@ -12,6 +12,7 @@
 #include "sim/cli/options.hpp"
 #include "sim/scenario/load.hpp"
 #include "sim/strategy/strategy.hpp"
+#include "sim/workload/workload.hpp"
 #include "topologies/fabric.hpp"
 
 namespace scapesim::cli {
@@ -51,7 +52,21 @@ Listing presets(const std::vector<scenario::Preset>& list) {
   for (const scenario::Preset& row : list) listing.rows.push_back({row.name, row.help});
   return listing;
 }
-Listing models() { return presets(scenario::model_presets()); }
+
+Listing models() {
+  Listing listing{.columns = {"name", "parameters", "active", "help"}, .rows = {}};
+  for (const scenario::Preset& row : scenario::model_presets()) {
+    const scenario::ModelPreset preset = scenario::load_model(row.name);
+    spec::Training training;
+    training.micro_batch = 1;
+    training.sequence = preset.sequence;
+    const workload::Workload work = workload::workload_of(preset.model, training);
+    listing.rows.push_back({row.name, std::to_string(work.parameters),
+                            std::to_string(work.active_parameters), row.help});
+  }
+  return listing;
+}
+
 Listing clusters() { return presets(scenario::cluster_presets()); }
 Listing scenarios() { return presets(scenario::shipped_scenarios()); }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/base/unit_text.hpp"
 #include "sim/cost/kernels.hpp"
@@ -90,6 +91,13 @@ void warn_of_no_effect(std::vector<result::Warning>& list, const spec::Scenario&
                     "residual nor a replica"});
 }
 
+void warn_of_unread(std::vector<result::Warning>& list, const spec::Model& model) {
+  if (!model.unread.empty())
+    list.push_back({"unread", fmt::format("of the imported model not simulated, may change the "
+                                          "computation: {}",
+                                          fmt::join(model.unread, ", "))});
+}
+
 /// A profile of another part, or a mistyped one: rates above the GPU's data sheet.
 void warn_of_data_sheet(std::vector<result::Warning>& list, const spec::Scenario& scenario,
                         const cost::Profile& profile) {
@@ -123,6 +131,7 @@ std::vector<result::Warning> warnings_of(const spec::Scenario& scenario,
   std::vector<result::Warning> list;
   warn_of_transport(list, scenario, profile);
   warn_of_no_effect(list, scenario);
+  warn_of_unread(list, scenario.model);
   warn_of_extrapolation(list, scenario, profile);
   warn_of_data_sheet(list, scenario, profile);
   warn_of_small_collectives(list, profile, graph);

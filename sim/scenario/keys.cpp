@@ -20,7 +20,6 @@ using namespace literals;
 constexpr Default kFromSpec{};
 constexpr Default required(std::string_view example) { return {Default::Kind::required, example}; }
 constexpr Default derived(std::string_view from) { return {Default::Kind::derived, from}; }
-constexpr Default kLater{Default::Kind::later, {}};
 
 constexpr Range<std::int64_t> kSize{1, 1'000'000};  // keeps every product of counts in 64 bits
 constexpr Range<std::int64_t> kBatch{1, 1'000'000'000};
@@ -79,8 +78,8 @@ std::vector<Key> model_keys() {
       {"model", "tied_embeddings", flag(AT(model.tied_embeddings)), kFromSpec,
        "the output layer shares the embedding's matrix"},
       {"model", "biases", biases(), kFromSpec, "linear layers with a bias; true is all of them"},
-      {"model", "huggingface", Field{"text", "", nullptr, nullptr}, kLater,
-       "path of a Hugging Face config.json"},
+      {"model", "huggingface", preset(AT(model.name)), derived("none: the other keys of [model]"),
+       "path of a Hugging Face config.json, instead of a preset"},
   };
 }
 
@@ -367,7 +366,6 @@ std::string default_text(const Key& key) {
     case Default::Kind::derived:
       return std::string(key.fallback.text);
     case Default::Kind::required:
-    case Default::Kind::later:
       return {};
   }
   throw InternalError("kind of default");
@@ -433,14 +431,13 @@ std::vector<std::string_view> names_in_section(std::string_view section) {
 std::vector<KeyRecord> key_records() {
   std::vector<KeyRecord> records;
   for (const Key& key : keys())
-    if (key.fallback.kind != Default::Kind::later)
-      records.push_back({.section = key.section,
-                         .name = key.name,
-                         .type = key.field.type,
-                         .range = key.field.range,
-                         .default_text = default_text(key),
-                         .help = key.help,
-                         .refused = refused_words(key)});
+    records.push_back({.section = key.section,
+                       .name = key.name,
+                       .type = key.field.type,
+                       .range = key.field.range,
+                       .default_text = default_text(key),
+                       .help = key.help,
+                       .refused = refused_words(key)});
   return records;
 }
 

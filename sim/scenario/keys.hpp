@@ -15,8 +15,7 @@ struct Default {
   enum class Kind {
     spec,      ///< the initialiser in sim/spec/spec.hpp
     required,  ///< nothing: `text` is an example
-    derived,   ///< another key's value, named by `text`
-    later      ///< the key is known, this version does not simulate it
+    derived    ///< another key's value, named by `text`
   };
   Kind kind = Kind::spec;
   std::string_view text;

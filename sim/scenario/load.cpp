@@ -146,6 +146,22 @@ spec::Cluster load_cluster(const std::string& preset_or_path, std::span<const st
   return cluster;
 }
 
+ModelPreset load_model(const std::string& preset_or_path) {
+  Problems problems;
+  const Setting preset{.section = "model",
+                       .name = "preset",
+                       .value = preset_or_path,
+                       .key_place = {},
+                       .place = {},
+                       .given = {}};
+  PresetFiles presets(fs::path{});
+  Chosen chosen(keys().size());
+  choose({&preset, 1}, chosen, problems);
+  const ModelPreset model = resolve_model(chosen, {"", {}, presets, problems});
+  raise_distinct(problems);
+  return model;
+}
+
 spec::Scenario with_gpus(const spec::Scenario& scenario, int gpus, bool weak) {
   Problems problems;
   const auto add = [&](std::string what, std::string hint) {

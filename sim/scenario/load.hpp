@@ -2,6 +2,7 @@
 // TOML -> Spec: scenario files, model and cluster presets, --set overrides, variants.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -60,6 +61,13 @@ spec::Scenario scenario_of_cells(std::span<const Cell> cells,
 /// A cluster preset by name (topologies/<name>.toml) or file, for `collective` and `topology`.
 spec::Cluster load_cluster(const std::string& preset_or_path,
                            std::span<const std::string> set = {});
+
+/// A model preset by name (scenarios/models/<name>.toml) or file, with the sequence it names.
+struct ModelPreset {
+  spec::Model model;
+  std::int64_t sequence = 0;
+};
+ModelPreset load_model(const std::string& preset_or_path);
 
 /// Same scenario on another number of GPUs. `weak`: global batch grows in proportion. Throws
 /// InputError when a rule is broken (key "--gpus").

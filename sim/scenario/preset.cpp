@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "sim/base/file.hpp"
+#include "sim/scenario/huggingface.hpp"
 #include "sim/scenario/load.hpp"
 
 namespace scapesim::scenario {
@@ -37,7 +38,8 @@ void check_preset(const Document& document, std::string_view section, Problems& 
   const bool model = section == "model";
   for (const Setting& setting : document.settings) {
     const bool sequence = model && setting.section == "training" && setting.name == "sequence";
-    const bool own = setting.section == section && setting.name != "preset";
+    const bool own =
+        setting.section == section && setting.name != "preset" && setting.name != "huggingface";
     if (!own && !sequence && setting.name != "description")
       problems.add(setting.key_place, key_text(setting.section, setting.name),
                    fmt::format("a {} preset does not take this key", section),
@@ -45,6 +47,14 @@ void check_preset(const Document& document, std::string_view section, Problems& 
   }
   if (!document.variants.empty())
     problems.add({}, "variant", fmt::format("a {} preset has no variants", section));
+}
+
+Document read_preset(const fs::path& file, const Setting& chosen) {
+  Problems problems;
+  Document document = read_document(file, key_text(chosen.section, chosen.name), problems);
+  check_preset(document, chosen.section, problems);
+  problems.raise();
+  return document;
 }
 
 std::vector<Preset> listed(const fs::path& folder) {
@@ -78,16 +88,17 @@ Document read_document(const fs::path& file, std::string_view purpose, Problems&
 const Document* PresetFiles::find(const Setting& chosen, Problems& problems) {
   const auto* name = std::get_if<std::string>(&chosen.value);
   if (name == nullptr || name->empty()) return nullptr;  // the key's own type check tells it
+  const bool imported = chosen.name == "huggingface";
   const std::vector<std::string> known = names_in(folder_of(chosen.section));
-  if (!is_path(*name) && !std::ranges::binary_search(known, *name)) {
+  if (!imported && !is_path(*name) && !std::ranges::binary_search(known, *name)) {
     const std::vector<std::string_view> views(known.begin(), known.end());
     problems.add(chosen.place, key_text(chosen.section, chosen.name),
                  fmt::format("no {} preset \"{}\"", chosen.section, *name),
                  did_you_mean(*name, views));
     return nullptr;
   }
-  const fs::path file = is_path(*name) ? (folder_ / *name).lexically_normal()
-                                       : folder_of(chosen.section) / (*name + ".toml");
+  const fs::path file = imported || is_path(*name) ? (folder_ / *name).lexically_normal()
+                                                   : folder_of(chosen.section) / (*name + ".toml");
   std::error_code ignored;
   if (!fs::exists(file, ignored)) {
     problems.add(chosen.place, key_text(chosen.section, chosen.name),
@@ -97,10 +108,7 @@ const Document* PresetFiles::find(const Setting& chosen, Problems& problems) {
   }
   if (const auto found = read_.find(file); found != read_.end()) return &found->second;
   try {
-    Problems inside;
-    Document document = read_document(file, key_text(chosen.section, chosen.name), inside);
-    check_preset(document, chosen.section, inside);
-    inside.raise();
+    Document document = imported ? read_huggingface(file) : read_preset(file, chosen);
     return &read_.emplace(file, std::move(document)).first->second;
   } catch (const InputError& error) {
     for (const Problem& problem : error.problems())

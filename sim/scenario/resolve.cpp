@@ -33,16 +33,30 @@ Fault unknown_key(const Setting& setting) {
 bool preset_counts(const Key& key, const Setting* own, const Setting* brought,
                    const Setting& preset) {
   if (own == nullptr) return true;
-  if (own->layer >= preset.layer || key.name == "preset") return false;
+  if (own->layer >= preset.layer || key.name == "preset" || key.name == "huggingface") return false;
   return brought != nullptr ||
          (key.section == preset.section && key.fallback.kind == Default::Kind::derived);
+}
+
+// What brings the values of a section: its preset, or the model that is imported; the later layer
+// of both counts.
+const Setting* source_of(std::string_view section, Chosen& chosen) {
+  const Setting* name = at(chosen, section, "preset");
+  const Setting* imported = section == "model" ? at(chosen, section, "huggingface") : nullptr;
+  if (name == nullptr || imported == nullptr) return name == nullptr ? imported : name;
+  return imported->layer > name->layer ? imported : name;
 }
 
 // Settings of the preset where the scenario says nothing, or said it in a layer below the one that
 // chose the preset. True when the preset is there or not asked for.
 bool choose_preset(std::string_view section, Chosen& chosen, const Context& context) {
-  const Setting* name = at(chosen, section, "preset");
+  const Setting* name = source_of(section, chosen);
   if (name == nullptr) return true;
+  if (section == "model" && at(chosen, section, "preset") != nullptr)
+    if (const Setting* other = at(chosen, section, "huggingface");
+        other != nullptr && other->layer == at(chosen, section, "preset")->layer)
+      add_fault(*other, other->place, {"beside a preset", "leave one of both out"},
+                context.problems);
   const Document* document = context.presets.find(*name, context.problems);
   if (document == nullptr) return false;
   Chosen below(keys().size());
@@ -68,7 +82,7 @@ void add_missing(const Key& key, const Context& context) {
 // Without a preset a section has to describe the thing itself. A section that says nothing of it
 // misses its preset.
 bool described(std::string_view section, Chosen& chosen, const Context& context) {
-  if (at(chosen, section, "preset") != nullptr) return true;
+  if (source_of(section, chosen) != nullptr) return true;
   std::vector<const Key*> missing;
   bool all = true;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -150,9 +164,15 @@ bool derive(Chosen& chosen, spec::Scenario& scenario, const Context& context) {
 std::string stem(const std::string& path) { return std::filesystem::path(path).stem().string(); }
 
 std::string preset_name(Chosen& chosen, std::string_view section) {
-  const Setting* preset = at(chosen, section, "preset");
+  const Setting* preset = source_of(section, chosen);
   const auto* name = preset == nullptr ? nullptr : std::get_if<std::string>(&preset->value);
   if (name == nullptr) return "custom";
+  if (preset->name == "huggingface") {
+    const std::filesystem::path file(*name);
+    return stem(*name) == "config" && file.has_parent_path()
+               ? file.parent_path().filename().string()
+               : stem(*name);
+  }
   return name->ends_with(".toml") ? stem(*name) : *name;
 }
 
@@ -164,7 +184,7 @@ void add_violations(const std::vector<spec::Violation>& violations, Chosen& chos
     const std::string_view section = std::string_view(violation.key).substr(0, dot);
     const Setting* setting = at(chosen, section, std::string_view(violation.key).substr(dot + 1));
     if (setting != nullptr && setting->given.empty() && setting->place.file != context.file)
-      setting = at(chosen, section, "preset");
+      setting = source_of(section, chosen);
     const Place place = setting == nullptr ? place_of_section(section, context) : setting->place;
     const std::string given =
         setting == nullptr || setting->given.empty() ? "" : fmt::format(" [{}]", setting->given);
@@ -214,10 +234,6 @@ void choose(std::span<const Setting> layer, Chosen& chosen, Problems& problems) 
     const std::optional<std::size_t> row = find_key(setting.section, setting.name);
     if (!row)
       add_fault(setting, setting.key_place, unknown_key(setting), problems);
-    else if (keys()[*row].fallback.kind == Default::Kind::later)
-      add_fault(setting, setting.key_place,
-                {fmt::format("not supported in this version: {}", keys()[*row].help), ""},
-                problems);
     else
       chosen[*row] = &setting;
   }
@@ -253,9 +269,21 @@ spec::Scenario resolve(Chosen chosen, const Context& context) {
   }
   if (scenario.name.empty()) scenario.name = stem(context.file);
   scenario.model.name = preset_name(chosen, "model");
+  if (const Setting* imported = source_of("model", chosen); imported != nullptr && model_found)
+    if (const Document* document = context.presets.find(*imported, context.problems))
+      scenario.model.unread = document->unread;
   scenario.cluster.name = preset_name(chosen, "cluster");
   scenario.hash = hash_of(scenario);
   return scenario;
+}
+
+ModelPreset resolve_model(Chosen chosen, const Context& context) {
+  const Present present{.model = choose_preset("model", chosen, context)};
+  spec::Scenario scenario;
+  if (store(chosen, present, scenario, context) && present.model &&
+      derive(chosen, scenario, context))
+    scenario.model.name = preset_name(chosen, "model");
+  return {std::move(scenario.model), scenario.training.sequence};
 }
 
 spec::Cluster resolve_cluster(Chosen chosen, const Context& context) {

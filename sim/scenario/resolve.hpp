@@ -35,6 +35,7 @@ void add_fault(const Setting& setting, const Place& place, Fault fault, Problems
 void choose(std::span<const Setting> layer, Chosen& chosen, Problems& problems);
 
 spec::Scenario resolve(Chosen chosen, const Context& context);
+ModelPreset resolve_model(Chosen chosen, const Context& context);
 spec::Cluster resolve_cluster(Chosen chosen, const Context& context);
 
 /// Hash of every value that is simulated; not of names, comments or the order of keys.

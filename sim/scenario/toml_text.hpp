@@ -27,6 +27,7 @@ struct Document {
   std::vector<Setting> settings;
   std::vector<Section> sections;
   std::vector<Variant> variants;
+  std::vector<std::string> unread;  ///< keys of an imported model that nothing here stands for
 };
 
 /// Throws InputError for text that is no TOML; faults of [[variant]] tables go to `problems`.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross-field rules of a scenario: what cannot be right whatever the machine.
-#include <algorithm>
 #include <fmt/format.h>
 
+#include "sim/spec/model_rules.hpp"
 #include "sim/spec/spec.hpp"
 
 namespace scapesim::spec {
@@ -13,38 +13,6 @@ using Violations = std::vector<Violation>;
 void not_simulated(Violations& list, std::string key, std::string_view value, std::string hint) {
   list.push_back(
       {std::move(key), fmt::format("{} is not simulated in this version", value), std::move(hint)});
-}
-
-void check_model(const Model& model, const Training& training, Violations& list) {
-  if (model.kv_heads > 0 && model.heads % model.kv_heads != 0)
-    list.push_back({"model.kv_heads",
-                    fmt::format("{} heads do not divide into groups of {} key and value heads",
-                                model.heads, model.kv_heads),
-                    "heads has to be a multiple of kv_heads"});
-  if (model.positions == Positions::learned && model.max_positions < training.sequence)
-    list.push_back({"training.sequence",
-                    fmt::format("{} tokens are more than the model's {} learned positions",
-                                training.sequence, model.max_positions),
-                    "make it smaller or model.max_positions larger"});
-  if (model.positions == Positions::rope && model.head_dim % 2 != 0)
-    list.push_back({"model.head_dim", fmt::format("{} is odd", model.head_dim),
-                    "rotary positions turn pairs of elements"});
-}
-
-// Limits that keep every count of a workload in 64 bits.
-void check_sizes(const Model& model, const Training& training, Violations& list) {
-  constexpr double kMostTokens = 1e9, kMostParameters = 1e17;
-  const double tokens =
-      static_cast<double>(training.micro_batch) * static_cast<double>(training.sequence);
-  if (tokens > kMostTokens)
-    list.push_back({"training.micro_batch", fmt::format("{:.3g} tokens in a micro-batch", tokens),
-                    fmt::format("at most {:.0e} are simulated", kMostTokens)});
-  const double experts =
-      3.0 * model.layers * model.hidden * std::max(1, model.experts) *
-      std::max(static_cast<double>(model.expert_ffn), static_cast<double>(model.ffn));
-  if (experts > kMostParameters)
-    list.push_back({"model.layers", fmt::format("the MLPs alone have {:.3g} parameters", experts),
-                    fmt::format("at most {:.0e} are simulated", kMostParameters)});
 }
 
 void check_parallelism(const Parallelism& parallelism, Violations& list) {
@@ -172,7 +140,7 @@ std::int64_t micro_batches(const Scenario& scenario) {
 std::vector<Violation> violations(const Scenario& scenario) {
   Violations list = violations(scenario.cluster);
   check_model(scenario.model, scenario.training, list);
-  check_sizes(scenario.model, scenario.training, list);
+  check_split(scenario, list);
   check_parallelism(scenario.parallelism, list);
   check_batch(scenario, list);
   check_training(scenario, list);

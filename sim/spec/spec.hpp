@@ -59,6 +59,8 @@ struct Model {
   bool embedding_norm = false;  ///< a norm behind the embedding (BLOOM, BERT)
   bool mlm_head = false;        ///< dense layer, norm and output bias before the logits (BERT)
   bool pooler = false;          ///< dense layer and two-way classifier on the first token (BERT)
+
+  std::vector<std::string> unread;  ///< keys of an imported model that nothing here stands for
 };
 
 struct Training {

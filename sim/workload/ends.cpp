@@ -68,7 +68,7 @@ Bytes loss_bytes(const Shape& s, spec::Loss loss) {
   return Bytes(logits_of(s) * (s.element + kFloat + s.element));
 }
 
-Linear logits_layer(const Shape& s) { return {"logits", s.vocab, s.hidden}; }
+Linear logits_layer(const Shape& s) { return {"logits", s.vocab, s.hidden, false}; }
 Linear dense_layer(const Shape& s) { return {"mlm dense", s.hidden, s.hidden}; }
 Linear pooler_layer(const Shape& s) { return {"pooler", s.hidden, s.hidden}; }
 

@@ -53,7 +53,13 @@ Operation grouped(std::string name, const Shape& s, Gemm gemm) {
   return {std::move(name), gemm};
 }
 
+void add_grouped_forward(Operations& list, const Shape& s, const Linear& layer) {
+  add_cast(list, layer, " input cast", s, rows(s), layer.in);
+  list.push_back(grouped(layer.name, s, {.m = s.expert_rows, .n = layer.out, .k = layer.in}));
+}
+
 void add_grouped_backward(Operations& list, const Shape& s, const Linear& layer) {
+  add_cast(list, layer, " gradient cast", s, rows(s), layer.out);
   list.push_back(
       grouped(layer.name + " dgrad", s, {.m = s.expert_rows, .n = layer.in, .k = layer.out}));
   list.push_back(
@@ -114,14 +120,13 @@ Pass router_pass(const spec::Model& model, const Shape& s) {
 
 void add_experts_forward(Operations& list, const spec::Model& model, const Shape& s) {
   const Mlp mlp = experts_of(s);
-  const Linear fc1 = fc1_of(mlp, s), fc2 = fc2_of(mlp, s);
   add_gemm(list, "router", s.norm_tokens, model.experts, s.hidden);
   list.push_back({"routing", router_pass(model, s)});
   add_routed_pass(list, "permute", s, s.hidden, s.hidden, 1);
   add_to_experts(list, s, "dispatch");
-  list.push_back(grouped(fc1.name, s, {.m = s.expert_rows, .n = fc1.out, .k = fc1.in}));
+  add_grouped_forward(list, s, fc1_of(mlp, s));
   add_pass(list, "expert activation", s, rows(s), mlp.ffn_in + mlp.ffn);
-  list.push_back(grouped(fc2.name, s, {.m = s.expert_rows, .n = fc2.out, .k = fc2.in}));
+  add_grouped_forward(list, s, fc2_of(mlp, s));
   add_from_experts(list, s, "combine");
   add_routed_pass(list, "unpermute", s, s.hidden, s.hidden, 1);
 }

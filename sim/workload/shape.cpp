@@ -15,6 +15,20 @@ using std::int64_t;
 // Bytes of an activation under mixed precision; fp8 keeps bf16 activations.
 constexpr double kMixed = 2;
 
+// Bytes of a value and its share of a block's scale: one per tensor, per 32 and per 16 values.
+double narrow_bytes(spec::Precision precision) {
+  switch (precision) {
+    case spec::Precision::fp8:
+      return 1;
+    case spec::Precision::mxfp8:
+      return 1 + 1.0 / 32;
+    case spec::Precision::nvfp4:
+      return 0.5 + 1.0 / 16;
+    default:
+      return 0;
+  }
+}
+
 int64_t share(int64_t whole, int64_t parts) { return (whole + parts - 1) / parts; }
 
 // [M214] Tokens that an expert-parallel rank sends: one copy per expert chosen, padded to the
@@ -68,6 +82,7 @@ Shape shape_of(const spec::Model& model, const spec::Training& training,
   s.ffn_in = gated(model) ? 2 * s.ffn : s.ffn;
   s.vocab = share(model.vocab, s.tp);
   s.element = training.precision == spec::Precision::fp32 ? kFloat : kMixed;
+  s.narrow = 2 * narrow_bytes(training.precision);
   add_experts(s, model, parallelism);
   return s;
 }
@@ -81,6 +96,13 @@ void add_pass(Operations& list, std::string name, const Shape& s, int64_t tokens
   const double elements = static_cast<double>(per_token) * static_cast<double>(tokens);
   list.push_back(
       {std::move(name), Pass{.traffic = Bytes(elements * s.element), .launches = launches}});
+}
+
+void add_cast(Operations& list, const Linear& layer, std::string_view what, const Shape& s,
+              int64_t tokens, int64_t width) {
+  if (s.narrow == 0 || !layer.cast) return;
+  list.push_back({layer.name + std::string(what),
+                  Pass{.traffic = Bytes(times(tokens, width) * (s.element + s.narrow))}});
 }
 
 void add_exchange(Operations& list, const Shape& s, ExchangeSpec spec) {
@@ -97,6 +119,7 @@ void add_linear_backward(Operations& list, int64_t tokens, const Linear& layer) 
 }
 
 void add_columns_forward(Operations& list, const Shape& s, const Linear& layer) {
+  add_cast(list, layer, " input cast", s, s.norm_tokens, layer.in);
   if (s.sequence_parallel)
     add_exchange(list, s,
                  {.name = layer.name + " input all-gather",
@@ -110,6 +133,7 @@ void add_columns_forward(Operations& list, const Shape& s, const Linear& layer) 
 void add_columns_backward(Operations& list, const Shape& s, const Linear& layer) {
   const std::string dgrad = layer.name + " dgrad", wgrad = layer.name + " wgrad";
   Operations products;
+  add_cast(list, layer, " gradient cast", s, s.tokens, layer.out);
   add_linear_backward(products, s.tokens, layer);
   if (s.sequence_parallel)
     add_exchange(list, s,
@@ -129,6 +153,7 @@ void add_columns_backward(Operations& list, const Shape& s, const Linear& layer)
 }
 
 void add_rows_forward(Operations& list, const Shape& s, const Linear& layer) {
+  add_cast(list, layer, " input cast", s, s.tokens, layer.in);
   add_gemm(list, layer.name, s.tokens, layer.out, layer.in);
   if (s.tp > 1)
     add_exchange(
@@ -139,6 +164,7 @@ void add_rows_forward(Operations& list, const Shape& s, const Linear& layer) {
 }
 
 void add_rows_backward(Operations& list, const Shape& s, const Linear& layer) {
+  add_cast(list, layer, " gradient cast", s, s.norm_tokens, layer.out);
   if (s.sequence_parallel)
     add_exchange(list, s,
                  {.name = layer.name + " gradient all-gather",

@@ -2,6 +2,8 @@
 // Dimensions of one micro-batch on one rank, and the operations that layers are made of.
 #pragma once
 
+#include <string_view>
+
 #include "sim/workload/workload.hpp"
 
 namespace scapesim::workload {
@@ -25,6 +27,7 @@ struct Shape {
   std::int64_t tp, cp;
   bool sequence_parallel;
   double element;  ///< bytes of an activation
+  double narrow;   ///< bytes of both copies of an element cast for products, 0: none is cast
   // Experts of the rank.
   std::int64_t experts;      ///< groups of the expert products
   std::int64_t expert_rows;  ///< tokens of each
@@ -45,6 +48,19 @@ void add_gemm(Operations& list, std::string name, std::int64_t m, std::int64_t n
 /// Traffic of `per_token` elements for every token.
 void add_pass(Operations& list, std::string name, const Shape& s, std::int64_t tokens,
               std::int64_t per_token, int launches = 1);
+/// A linear layer y[tokens,out] = x[tokens,in] W whose sizes are those on the rank. [M212] Columns:
+/// `out` is split over tp and the input is whole; rows: `in` is split and the output is summed
+/// (Shoeybi 2019); with sequence parallelism the sums scatter and the inputs gather
+/// (Korthikanti 2022).
+struct Linear {
+  std::string name;
+  std::int64_t out = 0;
+  std::int64_t in = 0;
+  bool cast = true;  ///< in the training precision; logits are not
+};
+/// [M218] Quantises an operand of fp8, mxfp8 or nvfp4 products, rows and columns in one kernel.
+void add_cast(Operations& list, const Linear& layer, std::string_view what, const Shape& s,
+              std::int64_t tokens, std::int64_t width);
 /// A collective over an axis, of `elements` activations.
 struct ExchangeSpec {
   std::string name;
@@ -55,15 +71,6 @@ struct ExchangeSpec {
 };
 void add_exchange(Operations& list, const Shape& s, ExchangeSpec spec);
 
-/// A linear layer y[tokens,out] = x[tokens,in] W whose sizes are those on the rank. [M212] Columns:
-/// `out` is split over tp and the input is whole; rows: `in` is split and the output is summed
-/// (Shoeybi 2019); with sequence parallelism the sums scatter and the inputs gather
-/// (Korthikanti 2022).
-struct Linear {
-  std::string name;
-  std::int64_t out = 0;
-  std::int64_t in = 0;
-};
 void add_columns_forward(Operations& list, const Shape& s, const Linear& layer);
 void add_columns_backward(Operations& list, const Shape& s, const Linear& layer);
 void add_rows_forward(Operations& list, const Shape& s, const Linear& layer);

@@ -23,6 +23,21 @@ E any_of(Random& random) {
   return names<E>()[static_cast<std::size_t>(random.below(names<E>().size()))].value;
 }
 
+/// Experts, windows and norms of a model whose other sizes are chosen.
+inline void add_random_variety(spec::Model& model, Random& random) {
+  model.norm_placement = any_of<spec::NormPlacement>(random);
+  model.qk_norm = any_of<spec::QkNorm>(random);
+  model.causal = coin(random);
+  model.window = one_of(random, {0, 0, 100, 1024});
+  model.full_attention_every = one_of(random, {0, 2, 3});
+  if (coin(random)) return;
+  model.experts = one_of(random, {4, 8, 16});
+  model.experts_per_token = one_of(random, {1, 2, 4});
+  model.shared_experts = one_of(random, {0, 1});
+  model.expert_ffn = 8 * one_of(random, {16, 100});
+  model.dense_layers = model.layers > 1 ? one_of(random, {0, 1}) : 0;
+}
+
 inline spec::Model random_model(Random& random) {
   spec::Model model;
   model.name = "random";
@@ -39,6 +54,7 @@ inline spec::Model random_model(Random& random) {
   model.vocab = one_of(random, {1000, 32'000, 50'304});
   model.tied_embeddings = coin(random);
   model.biases = any_of<spec::Biases>(random);
+  if (coin(random)) add_random_variety(model, random);
   return model;
 }
 

@@ -18,6 +18,8 @@ std::string key_of(const KeyRecord& record) {
 // A value of the right type and in range, from what the record says.
 std::string good_value(const KeyRecord& record) {
   if (record.name == "preset") return record.section == "model" ? "llama-7b" : "vista";
+  if (record.name == "huggingface")
+    return std::filesystem::absolute("tests/unit/scenario/configs/llama3-8b.json").string();
   if (record.type == "flag") return "true";
   if (record.type == "text") return "words";
   if (record.type == "list") return "[\"residual\"]";
@@ -54,6 +56,7 @@ const std::set<std::string> kTiedToOthers = {"model.head_dim",
                                              "training.global_batch",
                                              "training.optimizer",
                                              "training.overlap_gradients",
+                                             "training.recompute_layers",
                                              "parallelism.sequence_parallel",
                                              "strategy.method",
                                              "strategy.mask_delay",

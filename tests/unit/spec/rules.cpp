@@ -162,7 +162,11 @@ TEST_CASE("what this version does not simulate is refused by name") {
       {[](Scenario& s) { s.parallelism.tp = 2; }, "parallelism.tp"},
       {[](Scenario& s) { s.parallelism.pp = 2; }, "parallelism.pp"},
       {[](Scenario& s) { s.parallelism.cp = 2; }, "parallelism.cp"},
-      {[](Scenario& s) { s.parallelism.ep = 2; }, "parallelism.ep"},
+      {[](Scenario& s) {
+         s.parallelism.ep = 2;
+         s.model.experts = s.model.experts_per_token = s.model.expert_ffn = 2;
+       },
+       "parallelism.ep"},
       {[](Scenario& s) { s.parallelism.virtual_stages = 2; }, "parallelism.virtual_stages"},
       {[](Scenario& s) { s.parallelism.sequence_parallel = true; },
        "parallelism.sequence_parallel"},
