@@ -93,10 +93,10 @@ std::string report_of(const calib::CalibrationInput& input, const calib::Calibra
   std::string text;
   const auto add_file = [&](const calib::Observations& file) {
     text += fmt::format(
-        "read {} ({}): {} collectives, {} copies, {} memory passes, {} steps; {} "
-        "lines not used\n",
+        "read {} ({}): {} collectives, {} copies, {} memory passes, {} GEMMs, {} other kernels, {} "
+        "steps; {} lines not used\n",
         file.file, file.format, file.collectives.size(), file.copies.size(), file.memory.size(),
-        file.steps.size(), file.unparsed.count);
+        file.gemms.size(), file.kernels.size(), file.steps.size(), file.unparsed.count);
     for (const Problem& warning : file.warnings)
       text += fmt::format("  warning: {} {}\n", warning.what, warning.hint);
     for (const auto& line : file.unparsed.malformed_examples)
