@@ -25,6 +25,19 @@ std::string origin_of(const Observations& file) {
   return text;
 }
 
+/// A bench of this project states machine, driver and date: its numbers are measured ones. What
+/// other tools' files say is imported.
+cost::Origin origin_from(const Observations& file) {
+  if (file.format != "bench" || !file.provenance.contains("machine") ||
+      !file.provenance.contains("date"))
+    return {Provenance::imported, origin_of(file)};
+  std::string text = "measured by " + file.file;
+  for (const char* key : {"machine", "gpu", "driver", "date", "tool"})
+    if (const auto found = file.provenance.find(key); found != file.provenance.end())
+      text += fmt::format(", {} {}", key, found->second.empty() ? "unknown" : found->second);
+  return {Provenance::measured, text};
+}
+
 double quantile(std::vector<double> sorted, double share) {
   std::sort(sorted.begin(), sorted.end());
   const double at = share * static_cast<double>(sorted.size() - 1);
@@ -35,7 +48,7 @@ double quantile(std::vector<double> sorted, double share) {
 
 /// [M87] Median of the rates, range between their 5 % and 95 % quantiles.
 void set_rate(Calibration& out, const std::string& key, const std::vector<double>& rates,
-              Factor factor, const std::string& source) {
+              Factor factor, const cost::Origin& origin) {
   if (rates.empty()) return;
   const double value = quantile(rates, 0.5);
   out.profile.numbers[key] = {
@@ -43,7 +56,7 @@ void set_rate(Calibration& out, const std::string& key, const std::vector<double
       quantile(rates, 0.05),
       quantile(rates, 0.95),
       factor,
-      {Provenance::imported, fmt::format("median of {} samples: {}", rates.size(), source)}};
+      {origin.kind, fmt::format("median of {} samples: {}", rates.size(), origin.source)}};
   out.report +=
       fmt::format("{}: {} samples, median {}\n", key, rates.size(), text_of(BytesPerSecond(value)));
 }
@@ -61,25 +74,78 @@ void use_copies(Calibration& out, const Observations& file) {
     if (sample.direction == CopyDirection::host_to_device) in.push_back(sample.rate.si());
     if (sample.direction == CopyDirection::device_to_host) back.push_back(sample.rate.si());
   }
-  set_rate(out, "copy.h2d_Bps", in, Factor::copy, origin_of(file));
-  set_rate(out, "copy.d2h_Bps", back, Factor::copy, origin_of(file));
+  set_rate(out, "copy.h2d_Bps", in, Factor::copy, origin_from(file));
+  set_rate(out, "copy.d2h_Bps", back, Factor::copy, origin_from(file));
 }
 
 void use_memory(Calibration& out, const Observations& file) {
   std::vector<double> rates;
   for (const MemorySample& sample : file.memory)
     if (sample.bytes >= kLargePass) rates.push_back(sample.rate.si());
-  set_rate(out, "hbm.bandwidth_Bps", rates, Factor::hbm, origin_of(file));
+  set_rate(out, "hbm.bandwidth_Bps", rates, Factor::hbm, origin_from(file));
+}
+
+/// A kernel's rate as a share of the profile's memory bandwidth.
+struct KernelPoint {
+  double bytes;
+  double share;
+};
+
+/// [M206] A curve through the medians of groups of about the same traffic (within half): densities
+/// and masks of one size. The range is the spread of all points around it.
+cost::Curve kernel_curve(std::vector<KernelPoint> points, const cost::Origin& origin) {
+  std::ranges::sort(points, {}, &KernelPoint::bytes);
+  cost::Curve curve{.x = "traffic_B",
+                    .y = "share_of_hbm_bandwidth",
+                    .points = {},
+                    .factor = Factor::hbm,
+                    .origin = origin};
+  std::vector<double> ratios;
+  for (std::size_t begin = 0, end = 0; begin < points.size(); begin = end) {
+    std::vector<double> bytes;
+    std::vector<double> shares;
+    for (; end < points.size() && points[end].bytes <= 1.5 * points[begin].bytes; ++end) {
+      bytes.push_back(points[end].bytes);
+      shares.push_back(points[end].share);
+    }
+    const double middle = quantile(shares, 0.5);
+    curve.points.push_back({quantile(bytes, 0.5), middle});
+    for (const double share : shares) ratios.push_back(share / middle);
+  }
+  curve.low_factor = std::min(1.0, quantile(ratios, 0.05));
+  curve.high_factor = std::max(1.0, quantile(ratios, 0.95));
+  return curve;
+}
+
+/// Kernels by the name of a curve that profiles may hold.
+void use_kernel_curves(Calibration& out, const Observations& file) {
+  const double bandwidth = out.profile.number("hbm.bandwidth_Bps");
+  for (const cost::ProfileKey& key : cost::curve_keys()) {
+    if (!key.name.starts_with("kernel.")) continue;
+    std::vector<KernelPoint> points;
+    for (const KernelSample& sample : file.kernels)
+      if (sample.bytes && key.name == "kernel." + sample.name)
+        points.push_back({sample.bytes->si(), (*sample.bytes / sample.median).si() / bandwidth});
+    if (points.empty()) continue;
+    const std::size_t count = points.size();
+    const auto [curve, inserted] = out.profile.curves.insert_or_assign(
+        std::string(key.name), kernel_curve(std::move(points), origin_from(file)));
+    out.report += fmt::format("{}: {} samples, {} of hbm.bandwidth_Bps at the largest\n", key.name,
+                              count, fmt::format("{:.3f}", curve->second.points.back()[1]));
+  }
 }
 
 void use_kernels(Calibration& out, const CalibrationInput& input) {
-  std::string source;
-  for (const Observations& file : input.observations)
-    if (!file.gemms.empty() || !file.kernels.empty() || !file.latencies.empty() ||
-        !file.copies.empty())
-      source += (source.empty() ? "" : "; ") + origin_of(file);
+  cost::Origin origin{Provenance::measured, {}};
+  for (const Observations& file : input.observations) {
+    if (file.gemms.empty() && file.kernels.empty() && file.latencies.empty() && file.copies.empty())
+      continue;
+    const cost::Origin one = origin_from(file);
+    origin.kind = std::max(origin.kind, one.kind);  // the weakest of them
+    origin.source += (origin.source.empty() ? "" : "; ") + one.source;
+  }
   const auto gpu = input.cluster ? std::optional(input.cluster->gpu) : std::nullopt;
-  fit_kernels(out.profile, input.observations, gpu, source, out.report, out.gaps);
+  fit_kernels(out.profile, input.observations, gpu, origin, out.report, out.gaps);
 }
 
 void use_collectives(Calibration& out, const CalibrationInput& input) {
@@ -166,6 +232,7 @@ Calibration calibrate(const CalibrationInput& input) {
   for (const Observations& file : input.observations) {
     use_copies(out, file);
     use_memory(out, file);
+    use_kernel_curves(out, file);
   }
   use_kernels(out, input);
   use_collectives(out, input);

@@ -3,13 +3,16 @@
 // a valid file. Members of every line: schema, kind, name, samples_s (seconds of each repetition),
 // bytes (counted, per repetition), provenance (object of texts: machine, gpu, date, tool, driver).
 //   copy        name host-to-device, device-to-host, device-to-device or local; beside
-//               nothing (default), reverse copy or other gpus
+//               nothing (default), reverse copy, other gpus or device memory
 //   memory      bytes = read plus written         kernel, attention   shape (text)
-//   gemm        m, n, k, dtype                    latency
-//   collective  name all-reduce ...; ranks, nodes, dtype, algorithm, protocol, transport
+//   gemm        m, n, k, dtype; pass wgrad: added to fp32     latency
+//   collective  name all-reduce ...; ranks, nodes, dtype, algorithm, protocol, transport; grouped
+// A gemm or collective with a text `beside`, or several in one (grouped, repeated), is kept out of
+// the fits, as are collectives of one rank: they say how work overlaps, not how fast it is.
 //   environment variables (object of texts; NCCL_* and CUDA_* are kept), no samples
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 
 #include "calib/import.hpp"
 #include "calib/import_json.hpp"
@@ -47,12 +50,15 @@ std::vector<double> samples_in(const Json& json) {
 bool add_copy(const Record& record, Observations& out) {
   const auto direction = find_named<CopyDirection>(record.name);
   const std::string word = text_in(record.json, "beside");
-  const Beside beside = word == "reverse copy" ? Beside::reverse_copy
-                        : word == "other gpus" ? Beside::other_gpus
-                                               : Beside::nothing;
-  if (!direction || !record.bytes) return false;
+  const std::map<std::string, Beside> words = {{"", Beside::nothing},
+                                               {"nothing", Beside::nothing},
+                                               {"reverse copy", Beside::reverse_copy},
+                                               {"other gpus", Beside::other_gpus},
+                                               {"device memory", Beside::device_memory}};
+  const auto beside = words.find(word);
+  if (!direction || !record.bytes || beside == words.end()) return false;
   out.copies.push_back({.direction = *direction,
-                        .beside = beside,
+                        .beside = beside->second,
                         .name = record.name,
                         .size = record.bytes,
                         .rate = *record.bytes / record.median(),
@@ -60,12 +66,19 @@ bool add_copy(const Record& record, Observations& out) {
   return true;
 }
 
+/// Work that was timed beside other work, or several pieces of it at once.
+bool is_overlap(const Record& record) {
+  return !text_in(record.json, "beside").empty() || positive_in(record.json, "grouped") > 1 ||
+         positive_in(record.json, "repeated") > 1;
+}
+
 bool add_collective(const Record& record, Observations& out) {
   const auto kind = find_named<graph::CollectiveKind>(record.name);
   const auto ranks = count_in(record.json, "ranks");
   const auto nodes = count_in(record.json, "nodes");
+  if (!kind || !record.bytes || !ranks) return false;
   // One rank moves nothing: its time is no network's.
-  if (!kind || !record.bytes || !ranks || *ranks < 2) return false;
+  if (*ranks < 2 || is_overlap(record)) return true;
   out.collectives.push_back({.kind = *kind,
                              .size = *record.bytes,
                              .ranks = *ranks,
@@ -87,8 +100,9 @@ bool add_gemm(const Record& record, Observations& out) {
   const auto n = positive_in(record.json, "n");
   const auto k = positive_in(record.json, "k");
   if (!m || !n || !k) return false;
-  out.gemms.push_back(
-      {*m, *n, *k, lower_case(text_in(record.json, "dtype")), record.median(), record.place});
+  if (is_overlap(record)) return true;
+  out.gemms.push_back({*m, *n, *k, lower_case(text_in(record.json, "dtype")), record.median(),
+                       record.place, text_in(record.json, "pass") == "wgrad"});
   return true;
 }
 

@@ -10,7 +10,6 @@
 namespace scapesim::calib {
 
 using cost::Factor;
-using cost::Provenance;
 
 namespace {
 
@@ -51,7 +50,7 @@ double median(std::vector<double> values) {
 
 /// [M176] Median of timed latencies, range between their extremes.
 void set_latency(cost::Profile& profile, const std::string& key, std::vector<double> times,
-                 Factor factor, const std::string& source, std::string& report) {
+                 Factor factor, const cost::Origin& origin, std::string& report) {
   if (times.empty()) return;
   const auto [least, most] = std::minmax_element(times.begin(), times.end());
   const double value = median(times);
@@ -60,14 +59,14 @@ void set_latency(cost::Profile& profile, const std::string& key, std::vector<dou
       *least,
       *most,
       factor,
-      {Provenance::imported, fmt::format("median of {} samples: {}", times.size(), source)}};
+      {origin.kind, fmt::format("median of {} samples: {}", times.size(), origin.source)}};
   report += fmt::format("{}: {} samples, median {:.2f} us\n", key, times.size(), 1e6 * value);
 }
 
 /// [M176] Launch gaps from tests of empty launches; the start of a copy from copies below 1 MiB,
 /// less their size over the rate of large ones.
 void fit_latencies(cost::Profile& profile, const std::vector<Observations>& files,
-                   const std::string& source, std::string& report) {
+                   const cost::Origin& origin, std::string& report) {
   constexpr Bytes kSmallCopy{1024.0 * 1024};
   std::vector<double> launches;
   std::vector<double> copies;
@@ -84,8 +83,8 @@ void fit_latencies(cost::Profile& profile, const std::vector<Observations>& file
       if (start > 0) copies.push_back(start);
     }
   }
-  set_latency(profile, "hbm.launch_s", launches, Factor::hbm, source, report);
-  set_latency(profile, "copy.latency_s", copies, Factor::copy, source, report);
+  set_latency(profile, "hbm.launch_s", launches, Factor::hbm, origin, report);
+  set_latency(profile, "copy.latency_s", copies, Factor::copy, origin, report);
 }
 
 std::size_t groups_in(const std::vector<GemmRow>& rows) {
@@ -104,8 +103,10 @@ std::vector<GemmRow> gemm_rows_in(const std::vector<Observations>& files, int& s
         ++skipped;
         continue;
       }
-      const cost::Gemm shape{
-          .m = std::llround(sample.m), .n = std::llround(sample.n), .k = std::llround(sample.k)};
+      const cost::Gemm shape{.m = std::llround(sample.m),
+                             .n = std::llround(sample.n),
+                             .k = std::llround(sample.k),
+                             .accumulate_fp32 = sample.accumulate_fp32};
       rows.push_back({.shape = shape,
                       .precision = *precision,
                       .rate = cost::flops_of(shape) / sample.time,
@@ -167,9 +168,9 @@ std::vector<AttentionTiming> attention_rows_in(const std::vector<Observations>& 
 }
 
 void fit_kernels(cost::Profile& profile, const std::vector<Observations>& files,
-                 const std::optional<spec::Gpu>& gpu, const std::string& source,
+                 const std::optional<spec::Gpu>& gpu, const cost::Origin& origin,
                  std::string& report, std::vector<std::string>& gaps) {
-  fit_latencies(profile, files, source, report);
+  fit_latencies(profile, files, origin, report);
   int skipped = 0;
   const std::vector<GemmRow> gemms = gemm_rows_in(files, skipped);
   const std::vector<AttentionTiming> attention = attention_rows_in(files);
@@ -180,7 +181,6 @@ void fit_kernels(cost::Profile& profile, const std::vector<Observations>& files,
       gaps.push_back("gemm.*, attention.*: timings need the GPU's peak: give --cluster");
     return;
   }
-  const cost::Origin origin{Provenance::imported, source};
   if (gemms.size() - groups_in(gemms) >= kFewestGemms)
     fit_gemm(profile, gemms, *gpu, origin, report);
   else if (!gemms.empty())

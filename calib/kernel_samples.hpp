@@ -28,7 +28,7 @@ std::vector<AttentionTiming> attention_rows_in(const std::vector<Observations>& 
 /// Everything above into the profile. GEMM and attention need the GPU's peak: without a GPU they
 /// are named in `gaps`, as is what has too few rows.
 void fit_kernels(cost::Profile& profile, const std::vector<Observations>& files,
-                 const std::optional<spec::Gpu>& gpu, const std::string& source,
+                 const std::optional<spec::Gpu>& gpu, const cost::Origin& origin,
                  std::string& report, std::vector<std::string>& gaps);
 
 }  // namespace scapesim::calib

@@ -41,7 +41,7 @@ inline std::span<const Named<CopyDirection>> names_of(CopyDirection*) {
 }
 
 /// What else was copied at the same time; the rate is always that of the one copy.
-enum class Beside { nothing, reverse_copy, other_gpus };
+enum class Beside { nothing, reverse_copy, other_gpus, device_memory };
 
 /// One timed copy, or the mean of several equal ones.
 struct CopySample {
@@ -94,6 +94,7 @@ struct GemmSample {
   std::string datatype{};
   Seconds time{};
   Place place{};
+  bool accumulate_fp32 = false;  ///< C is fp32 and added to
 };
 
 /// One training step, or the mean over a logging interval.

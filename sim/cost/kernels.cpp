@@ -149,6 +149,9 @@ KernelCosts::KernelCosts(const Profile& profile, const spec::Gpu& gpu, spec::Pre
       hbm_(profile.number("hbm.bandwidth_Bps")),
       launch_(profile.number("hbm.launch_s")),
       host_launch_(number_or(profile, "host.launch_s", 0)) {
+  constexpr std::string_view kKernel = "kernel.";
+  for (const auto& [key, curve] : profile.curves)
+    if (key.starts_with(kKernel)) kernel_curves_.emplace(key.substr(kKernel.size()), curve);
   std::array<Curve, 3> backward;
   for (std::size_t i = 0; i < kSampledHeadDims.size(); ++i) {
     const std::string width = std::to_string(kSampledHeadDims[i]);
@@ -253,7 +256,13 @@ Seconds KernelCosts::time(const Attention& attention) const {
 }
 
 // [M13] Traffic over HBM bandwidth, plus a launch per kernel: the latency regime of small passes.
+// [M205] Where a curve of the kernel was measured, over that share of the bandwidth instead; what
+// launches cost is in it, and never less than the launches.
 Seconds KernelCosts::time(const Pass& pass) const {
+  if (const auto curve = kernel_curves_.find(pass.kernel); curve != kernel_curves_.end()) {
+    const double share = curve->second.at(pass.traffic.si());
+    return std::max(pass.traffic / (hbm_ * share), static_cast<double>(pass.launches) * launch_);
+  }
   return pass.traffic / hbm_ + static_cast<double>(pass.launches) * launch_;
 }
 

@@ -4,7 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "sim/base/units.hpp"
 #include "sim/cost/profile.hpp"
@@ -40,6 +43,7 @@ struct Attention {
 struct Pass {
   Bytes traffic;
   int launches = 1;
+  std::string_view kernel = {};  ///< whose curve kernel.<name> counts, where the profile has one
 };
 
 /// FLOPs executed [M2].
@@ -83,7 +87,8 @@ class KernelCosts {
   Seconds launch_;
   Seconds host_launch_;
   std::array<Curve, 3> attention_curves_;
-  std::optional<std::array<Curve, 3>> backward_curves_;  ///< where all widths have one
+  std::map<std::string, Curve, std::less<>> kernel_curves_;  ///< by kernel
+  std::optional<std::array<Curve, 3>> backward_curves_;      ///< where all widths have one
 };
 
 /// Head dimensions at which attention curves are sampled, ascending: attention.forward.d<dim>.

@@ -132,6 +132,12 @@ const std::vector<ProfileKey>& plain_curve_keys() {
        1, false},
       {"attention.backward.d128", "the same for heads of 128", 1e-4, 1, false},
       {"attention.backward.d256", "the same for heads of 256", 1e-4, 1, false},
+      {"kernel.local_pass",
+       "SCAPE's fused local pass: share of hbm.bandwidth_Bps over the bytes it moves; absent: all",
+       1e-5, 4, false},
+      {"kernel.select", "the same for top-k threshold and mask", 1e-5, 4, false},
+      {"kernel.update", "the same for scatter and AdamS", 1e-5, 4, false},
+      {"kernel.write_back", "the same for the replica's write-back", 1e-5, 4, false},
   };
   return rows;
 }

@@ -46,7 +46,8 @@ void also_wait(Waits& waits, std::optional<OpId> op, int steps_back) {
 }
 
 OpId add_pass(Program& program, const Context& context, PassSpec spec, Waits waits) {
-  const cost::Pass pass{.traffic = spec.traffic, .launches = spec.launches};
+  const cost::Pass pass{.traffic = spec.traffic, .launches = spec.launches, .kernel = spec.kernel};
+  const std::string curve = "kernel." + std::string(spec.kernel);
   Operation operation;
   operation.name = std::move(spec.name);
   operation.kind = spec.kind;
@@ -54,6 +55,8 @@ OpId add_pass(Program& program, const Context& context, PassSpec spec, Waits wai
   operation.waits_for = std::move(waits);
   operation.formula = std::move(spec.formula);
   operation.calibration = "hbm.bandwidth_Bps, hbm.launch_s";
+  if (context.profile.curves.contains(curve))
+    operation.calibration = curve + ", " + operation.calibration;
   operation.bytes = spec.traffic;
   return append(program, std::move(operation));
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/cost/kernels.hpp"
@@ -54,6 +55,7 @@ struct PassSpec {
   Bytes traffic;
   int launches = 1;
   std::string formula;
+  std::string_view kernel = {};  ///< [M205] its own curve, kernel.<name>, where the profile has it
 };
 graph::OpId add_pass(Program& program, const Context& context, PassSpec spec, Waits waits = {});
 

@@ -114,12 +114,13 @@ class Scape final : public Communication {
 
  private:
   OpId pass(Program& program, std::string name, std::string formula, double bytes, int launches,
-            Waits waits) const {
+            Waits waits, std::string_view kernel = {}) const {
     return add_pass(program, context_,
                     {.name = std::move(name),
                      .traffic = Bytes(bytes),
                      .launches = launches,
-                     .formula = std::move(formula)},
+                     .formula = std::move(formula),
+                     .kernel = kernel},
                     std::move(waits));
   }
 
@@ -143,7 +144,7 @@ class Scape final : public Communication {
       const double gradient = gradient_bytes(context_.scenario.training.gradient_dtype);
       const double bytes =
           counts_.n * (2 * kFloat + gradient + kFloat + mask_element() + payload_share());
-      return offloaded(program, "accumulate, residual, gather", "M51", bytes, waits);
+      return offloaded(program, "accumulate, residual, gather", "M51", bytes, waits, "local_pass");
     }
     const double before_update =
         kUnfusedTotal - update_bytes(spec::Optimizer::adams, spec::Kernels::unfused);
@@ -168,11 +169,12 @@ class Scape final : public Communication {
 
   /// The local pass, with the residual in HBM or staged from host memory.
   OpId offloaded(Program& program, std::string name, std::string formula, double bytes,
-                 const Waits& waits) {
+                 const Waits& waits, std::string_view kernel = {}) {
     PassSpec spec{.name = std::move(name),
                   .traffic = Bytes(bytes),
                   .launches = counts_.fused ? 1 : 40,
-                  .formula = std::move(formula)};
+                  .formula = std::move(formula),
+                  .kernel = kernel};
     if (!strategy_.offload.residual) return add_pass(program, context_, std::move(spec), waits);
     const bool shard_only = counts_.sharded && !counts_.fused;
     const Bytes state(kFloat * (shard_only ? counts_.updated : counts_.n));
@@ -189,7 +191,7 @@ class Scape final : public Communication {
     Waits ready{{scores}};
     if (counts_.fused)
       ready = {{pass(program, "top-k threshold and mask", "M43",
-                     counts_.owned * (3 * kFloat + kFloat + mask_element()), 4, ready)}};
+                     counts_.owned * (3 * kFloat + kFloat + mask_element()), 4, ready, "select")}};
     mask_ = add_call(
         program, context_,
         {.name = counts_.global_mask ? "mask all-reduce" : "mask all-gather",
@@ -231,7 +233,8 @@ class Scape final : public Communication {
     PassSpec spec{.name = "scatter and adams update",
                   .traffic = Bytes(elements * update_bytes_per_element()),
                   .launches = counts_.fused ? 1 : 12,
-                  .formula = counts_.fused ? "M53" : "M50"};
+                  .formula = counts_.fused ? "M53" : "M50",
+                  .kernel = counts_.fused ? "update" : ""};
     if (alone) {
       on_replica(program, std::move(spec), payload);
       return;
@@ -253,7 +256,8 @@ class Scape final : public Communication {
     PassSpec spec{.name = "replica write-back",
                   .traffic = Bytes(counts_.n * (counts_.fused ? fused : kUnfusedReplica)),
                   .launches = counts_.fused ? 1 : 6,
-                  .formula = counts_.fused ? "M54" : "M50"};
+                  .formula = counts_.fused ? "M54" : "M50",
+                  .kernel = counts_.fused ? "write_back" : ""};
     on_replica(program, std::move(spec), ready);
   }
 

@@ -23,6 +23,6 @@ if alone "$broken" >/dev/null 2>&1; then
   exit 1
 fi
 
-find sim topologies calib reports kernels/reference kernels/cuda kernels/check kernels/simt -name '*.hpp' -print0 |
+find sim topologies calib reports kernels/reference kernels/cuda kernels/check kernels/simt kernels/step kernels/bench -name '*.hpp' -not -path 'kernels/bench/cuda/*' -print0 |
   xargs -0 -n 1 -P "$(nproc)" bash -c 'alone "$1"' _
-echo "$(find sim topologies calib reports kernels/reference kernels/cuda kernels/check kernels/simt -name '*.hpp' | wc -l) headers compile alone"
+echo "$(find sim topologies calib reports kernels/reference kernels/cuda kernels/check kernels/simt kernels/step kernels/bench -name '*.hpp' -not -path 'kernels/bench/cuda/*' | wc -l) headers compile alone"

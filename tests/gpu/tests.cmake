@@ -30,3 +30,7 @@ if(SCAPESIM_WITH_CUDA)
   scapesim_test(gpu_device_check gpu $<TARGET_FILE:device_check>)
   set_tests_properties(gpu_device_check PROPERTIES SKIP_RETURN_CODE 77)
 endif()
+
+scapesim_test(gpu_scape_step gpu $<TARGET_FILE:scape-step> --ranks 1 --steps 5 --elements 1000003
+              --residual staged --chunk 100000 --check)
+set_tests_properties(gpu_scape_step PROPERTIES SKIP_RETURN_CODE 77)
