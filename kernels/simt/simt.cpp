@@ -130,9 +130,9 @@ void to_scheduler() {
 #endif
 }
 
-/// The kernel ends here.
-void give_up(std::string fault) {
-  scheduler().fault = std::move(fault);
+/// The kernel ends here. No destructor on this fiber's stack will run: nothing may be owned there.
+void give_up(const char* fault) {
+  scheduler().fault = fault;
   to_scheduler();
 }
 
@@ -293,13 +293,13 @@ const std::uint64_t* exchange(Collective kind, unsigned mask, std::uint64_t valu
 void access(const void* pointer, std::size_t bytes, Access kind) {
   Scheduler& s = scheduler();
   if (!s.running) return;
-  std::string fault = fault_of(pointer, bytes, kind,
-                               {.block = s.block,
-                                .interval = s.interval,
-                                .warp_interval = s.warps[s.current / kWarp].interval,
-                                .thread = s.current},
-                               s.first_block);
-  if (!fault.empty()) give_up(std::move(fault));
+  s.fault = fault_of(pointer, bytes, kind,
+                     {.block = s.block,
+                      .interval = s.interval,
+                      .warp_interval = s.warps[s.current / kWarp].interval,
+                      .thread = s.current},
+                     s.first_block);
+  if (!s.fault.empty()) to_scheduler();
   if (--s.accesses_left > 0) return;
   s.accesses_left = static_cast<unsigned>(1 + s.random.below(2 * kMeanAccesses));
   to_scheduler();
