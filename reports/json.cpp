@@ -50,7 +50,9 @@ Json communication_json(const std::vector<result::Communication>& rows) {
                     {"bytes_B", si(row.bytes)},
                     {"busbw_Bps", si(row.busbw)},
                     {"time_s", si(row.time)},
-                    {"exposed_s", si(row.exposed)}});
+                    {"exposed_s", si(row.exposed)},
+                    {"algorithm", row.algorithm},
+                    {"protocol", row.protocol}});
   return list;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "reports/json.hpp"
 #include "reports/text.hpp"
@@ -25,13 +26,17 @@ struct Options {
   std::string gpus;
   std::string sizes = "8B:8GiB:2";
   std::string profile;
-  std::string algorithm = "ring";
+  std::string algorithm = "auto";
+  std::string protocol = "auto";
+  std::string fidelity = "fluid";
   FormatOptions format;
 };
 
 constexpr std::size_t kMostSizes = 10'000;
 constexpr double kLargestSize = 0x1p60;  // 1 EiB
-constexpr double kRounding = 1e-12;      // of decimal units: 1.1GB is a whole number of bytes
+constexpr int kMostChunkRanks = 256;     // seconds to minutes of time
+constexpr int kMostFlowRanks = 1024;
+constexpr double kRounding = 1e-12;  // of decimal units: 1.1GB is a whole number of bytes
 
 Bytes parse_size(const std::string& text) {
   const Parsed<Bytes> parsed = parse_bytes(text);
@@ -73,12 +78,9 @@ std::vector<Bytes> parse_sizes(const std::string& text) {
 }
 
 graph::CollectiveKind parse_kind(const std::string& text) {
-  using enum graph::CollectiveKind;
-  for (const graph::CollectiveKind kind : {all_reduce, reduce_scatter, all_gather})
-    if (name_of(kind) == text) return kind;
-  constexpr std::array<std::string_view, 3> kKnown = {"all-reduce", "reduce-scatter", "all-gather"};
-  refuse("KIND", fmt::format("\"{}\" is not a collective of this version", text),
-         did_you_mean(text, kKnown));
+  if (const auto kind = find_named<graph::CollectiveKind>(text)) return *kind;
+  refuse("KIND", fmt::format("\"{}\" is not a collective", text),
+         did_you_mean(text, all_names<graph::CollectiveKind>()));
 }
 
 spec::Cluster cluster_of(const Options& options) {
@@ -92,18 +94,45 @@ spec::Cluster cluster_of(const Options& options) {
   return cluster;
 }
 
+/// A name of E, or nothing for "auto".
+template <class E>
+std::optional<E> parse_choice(const std::string& text, const std::string& option) {
+  if (text == "auto") return std::nullopt;
+  if (const auto value = find_named<E>(text)) return value;
+  std::vector<std::string_view> known = all_names<E>();
+  known.push_back("auto");
+  refuse(option, fmt::format("\"{}\" is not known", text), did_you_mean(text, known));
+}
+
+Fidelity parse_fidelity(const std::string& text, int gpus) {
+  const auto fidelity = find_named<Fidelity>(text);
+  if (!fidelity)
+    refuse("--fidelity", fmt::format("\"{}\" is not known", text),
+           did_you_mean(text, all_names<Fidelity>()));
+  const int most = *fidelity == Fidelity::chunk  ? kMostChunkRanks
+                   : *fidelity == Fidelity::flow ? kMostFlowRanks
+                                                 : gpus;
+  if (gpus > most)
+    refuse("--fidelity", fmt::format("{} simulates {} GPUs at most, not {}", text, most, gpus),
+           "fluid has no such limit");
+  return *fidelity;
+}
+
 Output collective(const Options& options) {
-  if (options.algorithm != "ring")
-    refuse("--algorithm",
-           fmt::format("\"{}\" is not an algorithm of this version", options.algorithm),
-           "known: ring");
   const graph::CollectiveKind kind = parse_kind(options.kind);
   const std::vector<Bytes> sizes = parse_sizes(options.sizes);
   const spec::Cluster cluster = cluster_of(options);
   std::optional<cost::Profile> profile;
-  if (!options.profile.empty()) profile = cost::load_profile(options.profile, ".");
+  if (!options.profile.empty() && options.profile != "none")
+    profile = cost::load_profile(options.profile, ".");
+  const CollectiveOptions how{
+      .algorithm = parse_choice<graph::Algorithm>(options.algorithm, "--algorithm"),
+      .protocol = parse_choice<graph::Protocol>(options.protocol, "--protocol"),
+      .fidelity = parse_fidelity(options.fidelity, cluster.gpus)};
+  if (how.fidelity == Fidelity::chunk && kind == graph::CollectiveKind::broadcast)
+    refuse("--fidelity", "a broadcast has no chunk-level simulation", "take fluid or flow");
   const study::CollectiveTable table =
-      study::collective_table(kind, sizes, cluster, profile ? &*profile : nullptr);
+      study::collective_table(kind, sizes, cluster, profile ? &*profile : nullptr, how);
   const std::string heading =
       fmt::format("{} on {} GPUs of {}, {}", name_of(kind), cluster.gpus, cluster.name,
                   profile ? "calibration " + profile->id : "raw links");
@@ -116,7 +145,9 @@ Output collective(const Options& options) {
 
 Action declare_collective(CLI::App& app) {
   const auto options = std::make_shared<Options>();
-  app.add_option("KIND", options->kind, "all-reduce, reduce-scatter or all-gather")->required();
+  app.add_option("KIND", options->kind,
+                 "all-reduce, reduce-scatter, all-gather, broadcast, all-to-all or send-recv")
+      ->required();
   app.add_option("--cluster", options->cluster,
                  "Cluster preset (scapesim list clusters) or file, e.g. --cluster vista")
       ->type_name("PRESET")
@@ -130,9 +161,19 @@ Action declare_collective(CLI::App& app) {
       ->type_name("SIZES");
   app.add_option("--profile", options->profile,
                  "Calibration of the transport (scapesim list calibrations) or file "
-                 "(default: the raw links and the fabric's latency)")
+                 "(default: none, the raw links and the fabric's latency)")
       ->type_name("PROFILE");
-  app.add_option("--algorithm", options->algorithm, "ring (default)")->type_name("NAME");
+  app.add_option("--algorithm", options->algorithm,
+                 "ring, tree, nvls, nvls-tree, sharp, hierarchical, halving-doubling, pairwise or "
+                 "pat (default: auto, the fastest that the profile knows)")
+      ->type_name("NAME");
+  app.add_option("--protocol", options->protocol,
+                 "LL, LL128 or Simple (default: auto, the fastest that the profile knows)")
+      ->type_name("NAME");
+  app.add_option("--fidelity", options->fidelity,
+                 "fluid: one rate per phase; flow: one SimGrid communication per transfer; chunk: "
+                 "one per chunk (default: fluid)")
+      ->type_name("LEVEL");
   app.add_option("--set", options->set, "Override a key of the cluster, e.g. --set cluster.taper=2")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

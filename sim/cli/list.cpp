@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // scapesim list: the tables in code and the files on disk, one table each.
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <memory>
 
@@ -10,6 +11,7 @@
 #include "sim/base/file.hpp"
 #include "sim/cli/command.hpp"
 #include "sim/cli/options.hpp"
+#include "sim/plan/algorithms.hpp"
 #include "sim/scenario/load.hpp"
 #include "sim/strategy/strategy.hpp"
 #include "sim/workload/workload.hpp"
@@ -34,16 +36,27 @@ Listing strategies() {
   return listing;
 }
 
+std::string algorithms_for(graph::CollectiveKind kind) {
+  std::string names;
+  for (const plan::AlgorithmRow& row : plan::algorithms())
+    if (std::ranges::find(row.kinds, kind) != row.kinds.end())
+      names += (names.empty() ? "" : ", ") + std::string(name_of(row.algorithm));
+  return names;
+}
+
 Listing collectives() {
   using enum graph::CollectiveKind;
-  constexpr std::array<std::pair<graph::CollectiveKind, std::string_view>, 3> kRows = {{
+  constexpr std::array<std::pair<graph::CollectiveKind, std::string_view>, 6> kRows = {{
       {all_reduce, "everyone gets the sum; size is the buffer of a rank"},
       {reduce_scatter, "everyone gets a part of the sum; size is the buffer before"},
       {all_gather, "everyone gets everyone's part; size is the buffer after"},
+      {broadcast, "everyone gets the first rank's buffer; size is that buffer"},
+      {all_to_all, "everyone sends everyone a part; size is the buffer of a rank"},
+      {send_recv, "everyone sends its buffer to the next; size is that buffer"},
   }};
   Listing listing{.columns = {"name", "algorithms", "help"}, .rows = {}};
   for (const auto& [kind, help] : kRows)
-    listing.rows.push_back({std::string(name_of(kind)), "ring", std::string(help)});
+    listing.rows.push_back({std::string(name_of(kind)), algorithms_for(kind), std::string(help)});
   return listing;
 }
 

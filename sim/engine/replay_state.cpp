@@ -122,6 +122,12 @@ void ReplayState::run_phase(std::uint32_t collective) {
 
 void ReplayState::end_collective(std::uint32_t collective) {
   StreamId member = collectives_[collective].first_member;
+  const graph::Collective& what = graph_.collectives[collective];
+  const Seconds time = fluid_.now() - span_at(member).begin;
+  // The clock is a sum: late in a long step it rounds at 1e-16 of itself.
+  SCAPESIM_CHECK(time >= (1 - 1e-9) * what.lower_bound - 1e-14 * fluid_.now(),
+                 "{} takes {} s, less than its lower bound of {} s", what.name, time.si(),
+                 what.lower_bound.si());
   collectives_[collective] = {};
   while (member != kNone) {
     const StreamId next = next_member_[member];  // its stream may join another one at once

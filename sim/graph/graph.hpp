@@ -155,8 +155,10 @@ struct Collective {
   int group_size = 1;
   Bytes bytes;  ///< the nccl-tests size of the call
   std::string algorithm = "ring";
+  std::string protocol = "Simple";
   std::vector<Phase> phases;  ///< one after the other; none for a group of one
   std::vector<RankClassId> members;
+  Seconds lower_bound;  ///< no run of it may be shorter
 };
 
 /// Waits for `op` of the step `steps_back` steps earlier (0: of the same step).

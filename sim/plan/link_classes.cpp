@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/plan/link_classes.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -33,6 +34,13 @@ class Numbering {
 
 }  // namespace
 
+BytesPerSecond usable(LinkKind kind, BytesPerSecond capacity, const cost::NetworkTerms& terms) {
+  if (is_inside(kind)) return terms.node_efficiency * capacity;
+  const BytesPerSecond line = terms.efficiency * capacity;
+  const bool capped = kind == LinkKind::nic && terms.transport_cap.si() > 0;
+  return capped ? std::min(line, terms.transport_cap) : line;
+}
+
 LinkClasses::LinkClasses(const topology::Fabric& fabric)
     : fabric_(fabric), class_of_(static_cast<std::size_t>(fabric.links())) {
   Numbering<std::pair<LinkKind, BytesPerSecond>> number;
@@ -42,9 +50,9 @@ LinkClasses::LinkClasses(const topology::Fabric& fabric)
   }
 }
 
-std::size_t LinkClasses::refine(const std::vector<std::uint32_t>& flows) {
+std::size_t LinkClasses::refine(const std::vector<std::uint64_t>& flows) {
   std::vector<Split>& splits = columns_.emplace_back();
-  Numbering<std::pair<std::uint32_t, std::uint32_t>> number;
+  Numbering<std::pair<std::uint32_t, std::uint64_t>> number;
   for (std::size_t i = 0; i < class_of_.size(); ++i) {
     const Split split{class_of_[i], flows[i]};
     class_of_[i] = number({split.parent, split.flows});
@@ -59,7 +67,7 @@ std::vector<LinkClasses::Class> LinkClasses::used() const {
   for (std::uint32_t i = 0; i < class_of_.size() && !seen.empty(); ++i) {
     if (seen[class_of_[i]]) continue;
     seen[class_of_[i]] = true;
-    Class row{fabric_.link({i}), std::vector<std::uint32_t>(columns_.size())};
+    Class row{fabric_.link({i}), std::vector<std::uint64_t>(columns_.size())};
     bool carries = false;
     std::uint32_t at = class_of_[i];
     for (std::size_t column = columns_.size(); column-- > 0;) {
@@ -72,13 +80,14 @@ std::vector<LinkClasses::Class> LinkClasses::used() const {
   return list;
 }
 
-std::vector<graph::Load> ResourceTable::loads(std::size_t column, const cost::NetworkTerms& terms) {
+std::vector<graph::Load> ResourceTable::loads(std::size_t column, const cost::NetworkTerms& terms,
+                                              double lead) {
   std::vector<graph::Load> list;
   for (std::size_t i = 0; i < classes_.size(); ++i) {
-    const double flows = classes_[i].flows[column];
+    const double flows = static_cast<double>(classes_[i].flows[column]) / lead;
     if (flows == 0) continue;
     const LinkKind kind = classes_[i].link.kind;
-    const double efficiency = inside_node(kind) ? terms.node_efficiency : terms.efficiency;
+    const double efficiency = is_inside(kind) ? terms.node_efficiency : terms.efficiency;
     SCAPESIM_CHECK(efficiency > 0, "efficiency {}", efficiency);
     list.push_back({resource(i, std::nullopt), flows / efficiency});
     if (kind == LinkKind::nic && terms.transport_cap.si() > 0)

@@ -13,17 +13,24 @@
 
 namespace scapesim::plan {
 
+/// Whether a link belongs to the inside of a node.
+inline bool is_inside(topology::LinkKind kind) { return topology::inside_node(kind); }
+
+/// What of a link's capacity a call can use alone.
+BytesPerSecond usable(topology::LinkKind kind, BytesPerSecond capacity,
+                      const cost::NetworkTerms& terms);
+
 /// A partition of the fabric's links, refined by one column of flow counts at a time.
 class LinkClasses {
  public:
   explicit LinkClasses(const topology::Fabric& fabric);
 
   /// Splits classes whose links differ in this column (flows per link); returns its number.
-  std::size_t refine(const std::vector<std::uint32_t>& flows);
+  std::size_t refine(const std::vector<std::uint64_t>& flows);
 
   struct Class {
     topology::Link link;               ///< any of them
-    std::vector<std::uint32_t> flows;  ///< per column
+    std::vector<std::uint64_t> flows;  ///< per column
   };
   /// Classes that carry flows and are limited, in order of their first links.
   std::vector<Class> used() const;
@@ -31,7 +38,7 @@ class LinkClasses {
  private:
   struct Split {
     std::uint32_t parent = 0;
-    std::uint32_t flows = 0;
+    std::uint64_t flows = 0;
   };
   const topology::Fabric& fabric_;
   std::vector<std::uint32_t> class_of_;      ///< per link
@@ -43,9 +50,10 @@ class ResourceTable {
  public:
   explicit ResourceTable(const LinkClasses& classes) : classes_(classes.used()) {}
 
-  /// [M27] Loads of one flow of a column's pattern. A flow that reaches a share e of the line rate
-  /// occupies 1/e of itself on the line, so that calls of different efficiency may share it.
-  std::vector<graph::Load> loads(std::size_t column, const cost::NetworkTerms& terms);
+  /// [M27] Loads of one flow of a column's pattern, which counts as `lead` there. A flow that
+  /// reaches a share e of the line rate occupies 1/e of itself on the line, so that calls of
+  /// different efficiency may share it.
+  std::vector<graph::Load> loads(std::size_t column, const cost::NetworkTerms& terms, double lead);
   std::vector<graph::Resource> take() { return std::move(resources_); }
 
  private:

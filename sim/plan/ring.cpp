@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <map>
-#include <span>
-#include <tuple>
+#include <set>
 
 #include "sim/base/check.hpp"
+#include "sim/plan/algorithms.hpp"
 #include "sim/plan/link_classes.hpp"
 
 namespace scapesim::plan {
@@ -19,107 +19,99 @@ using topology::GpuId;
 using topology::LinkId;
 using topology::LinkKind;
 
-/// Neighbours in a ring that sit in one node.
-using NodePart = std::span<const GpuId>;
-
-std::vector<NodePart> node_parts(const Fabric& fabric, const Group& group) {
-  std::vector<NodePart> parts;
-  for (std::size_t begin = 0, i = 1; i <= group.size(); ++i) {
-    if (i < group.size() && fabric.node_of(group[i]) == fabric.node_of(group[begin])) continue;
-    parts.push_back(NodePart(group).subspan(begin, i - begin));
-    begin = i;
-  }
-  return parts;
-}
-
-/// Where the last GPU of each of a part's NICs stands, in order of NICs.
-std::vector<std::size_t> nic_ends(const Fabric& fabric, NodePart part) {
+/// Where the last GPU of each of a node's NICs stands, in order of NICs.
+std::vector<std::size_t> nic_ends(const Fabric& fabric, std::span<const GpuId> node) {
   std::map<std::uint32_t, std::size_t> last;
-  for (std::size_t i = 0; i < part.size(); ++i) last[fabric.nic_of(part[i])] = i;
+  for (std::size_t i = 0; i < node.size(); ++i) last[fabric.nic_of(node[i])] = i;
   std::vector<std::size_t> ends;
   for (const auto& [nic, end] : last) ends.push_back(end);
   return ends;
 }
 
-/// How the rings of a group lie on the fabric; `hops` n closes the ring, n-1 leaves it open.
-struct Pattern {
-  std::size_t rings = 1;
-  std::size_t hops = 0;
-  std::size_t hops_between_nodes = 0;
-  Seconds fabric_latency;  ///< of one hop between nodes
-  std::size_t column = 0;  ///< its flow counts in the link classes
+/// Sorts the hops of rings into classes.
+class HopClasses {
+ public:
+  explicit HopClasses(const Sheet& sheet) : sheet_(sheet), own_(sheet.flows().size()) {}
+
+  RingClass of(const Group& ring, std::size_t hops) {
+    const auto each_hop = [&](auto act) {
+      for (std::size_t i = 0; i < hops; ++i) {
+        const GpuId from = ring[i], to = ring[(i + 1) % ring.size()];
+        path_.clear();
+        sheet_.fabric().append_path(from, to, path_);
+        act(sheet_.fabric().node_of(from) != sheet_.fabric().node_of(to));
+      }
+    };
+    std::map<HopClass, int> counts;
+    each_hop([&](bool) { count(1); });
+    each_hop([&](bool between) { ++counts[of_path(between)]; });
+    each_hop([&](bool) { count(0); });
+    return {counts.begin(), counts.end()};
+  }
+
+ private:
+  void count(std::uint32_t more) {
+    for (const LinkId id : path_) own_[index(id)] = more == 0 ? 0 : own_[index(id)] + more;
+  }
+  HopClass of_path(bool between) const {
+    HopClass hop{.between_nodes = between};
+    for (const LinkId id : path_) {
+      const topology::Link& link = sheet_.fabric().link(id);
+      HopClass::Part& part = is_inside(link.kind) ? hop.inside : hop.outside;
+      const auto flows = static_cast<double>(sheet_.flows()[index(id)]);
+      part.all_s_per_B = std::max(part.all_s_per_B, flows / link.capacity.si());
+      part.own_s_per_B = std::max(part.own_s_per_B, own_[index(id)] / link.capacity.si());
+      if (link.kind == LinkKind::nic) hop.nic_flows = std::max(hop.nic_flows, flows);
+    }
+    return hop;
+  }
+
+  const Sheet& sheet_;
+  std::vector<std::uint32_t> own_;  ///< flows of the ring at hand
+  std::vector<LinkId> path_;
 };
 
-/// Adds a group's rings to the flows per link; the pattern keeps the slowest group's hops.
-void add_rings(const Fabric& fabric, const Group& group, std::size_t hops, Pattern& pattern,
-               std::vector<std::uint32_t>& flows) {
-  const std::vector<Group> rings = rings_of(fabric, group);
-  pattern.rings = std::min(pattern.rings, rings.size());
-  std::size_t between_nodes = 0;
-  std::vector<LinkId> path;
-  for (const Group& ring : rings)
-    for (std::size_t i = 0; i < hops; ++i) {
-      const GpuId from = ring[i];
-      const GpuId to = ring[(i + 1) % ring.size()];
-      path.clear();
-      fabric.append_path(from, to, path);
-      for (const LinkId link : path) ++flows[index(link)];
-      if (&ring != &rings.front() || fabric.node_of(from) == fabric.node_of(to)) continue;
-      ++between_nodes;
-      pattern.fabric_latency = std::max(pattern.fabric_latency, fabric.latency(from, to));
+/// True when all hops are of one kind and wait equally long at their first link, which no other
+/// link is slower than: then a step costs the same everywhere, and no latency hides.
+bool hops_are_alike(const Site& site, const Sheet& sheet) {
+  if (site.in_node != 1 && site.nodes > 1) return false;
+  const LinkKind first = site.nodes > 1 ? LinkKind::nic : LinkKind::node;
+  double least = 1e300, most = 0, elsewhere = 0;
+  for (std::uint32_t i = 0; i < sheet.flows().size(); ++i) {
+    const topology::Link& link = site.fabric.link({i});
+    if (sheet.flows()[i] == 0) continue;
+    const double time = static_cast<double>(sheet.flows()[i]) / link.capacity.si();
+    if (link.kind != first) {
+      elsewhere = std::max(elsewhere, time);
+      continue;
     }
-  pattern.hops_between_nodes = std::max(pattern.hops_between_nodes, between_nodes);
-}
-
-Pattern lay(const Fabric& fabric, const GroupSet& set, std::size_t hops, LinkClasses& classes) {
-  Pattern pattern;
-  pattern.rings = set.groups.front().size();
-  pattern.hops = hops;
-  std::vector<std::uint32_t> flows(static_cast<std::size_t>(fabric.links()));
-  for (const Group& group : set.groups) add_rings(fabric, group, hops, pattern, flows);
-  pattern.column = classes.refine(flows);
-  return pattern;
-}
-
-/// [M26] A hop between nodes pays the transport's latency, one inside a node its own; where both
-/// occur in a ring a step pays their mean, as a chunk does that travels around.
-Seconds ring_latency(int steps, const Pattern& pattern, const NetworkTerms& terms) {
-  const double between =
-      static_cast<double>(pattern.hops_between_nodes) / static_cast<double>(pattern.hops);
-  const Seconds network = terms.hop_latency.value_or(pattern.fabric_latency);
-  return steps * (between * network + (1 - between) * terms.node_hop_latency);
-}
-
-graph::Phase phase_of(const CollectiveCall& call, int ranks, const Pattern& pattern,
-                      ResourceTable& resources) {
-  const RingWork work = ring_work(call.kind, call.size, ranks);
-  return {.latency = ring_latency(work.steps, pattern, call.terms),
-          .bytes = work.bytes / static_cast<double>(pattern.rings),
-          .rate_cap = {},
-          .loads = resources.loads(pattern.column, call.terms)};
+    least = std::min(least, time);
+    most = std::max(most, time);
+  }
+  return least == most && elsewhere <= most;
 }
 
 }  // namespace
 
-/// The rings of a group: one inside a node, else one per NIC of the node with the fewest; ring c is
-/// turned inside every node so that its last GPU there uses the node's c-th NIC.
-std::vector<Group> rings_of(const Fabric& fabric, const Group& group) {
-  const std::vector<NodePart> parts = node_parts(fabric, group);
-  if (parts.size() == 1 || parts.size() == group.size()) return {group};
-  std::vector<std::vector<std::size_t>> ends;
-  std::size_t rings = group.size();
-  for (const NodePart part : parts) {
-    ends.push_back(nic_ends(fabric, part));
-    rings = std::min(rings, ends.back().size());
-  }
-  std::vector<Group> list(rings);
-  for (std::size_t ring = 0; ring < rings; ++ring)
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const auto first = static_cast<std::ptrdiff_t>(ends[i][ring]) + 1;
-      list[ring].insert(list[ring].end(), parts[i].begin() + first, parts[i].end());
-      list[ring].insert(list[ring].end(), parts[i].begin(), parts[i].begin() + first);
+/// One ring inside a node, else one per rail, turned inside every node so that its last GPU there
+/// uses the node's c-th NIC.
+std::vector<Group> rings_of(const Places& places, const Fabric& fabric, std::size_t rails) {
+  if (places.nodes.size() == 1 || places.nodes.size() == places.ranks.size()) return {places.ranks};
+  std::vector<Group> rings(rails);
+  for (const std::span<const GpuId> node : places.nodes) {
+    const std::vector<std::size_t> ends = nic_ends(fabric, node);
+    for (std::size_t ring = 0; ring < rails; ++ring) {
+      const auto first = static_cast<std::ptrdiff_t>(ends[ring]) + 1;
+      rings[ring].insert(rings[ring].end(), node.begin() + first, node.end());
+      rings[ring].insert(rings[ring].end(), node.begin(), node.begin() + first);
     }
-  return list;
+  }
+  return rings;
+}
+
+std::vector<Group> rings_of(const Fabric& fabric, const Group& group) {
+  const Site site = site_of(fabric, group);
+  return rings_of(site.groups.front(), fabric, static_cast<std::size_t>(site.rails));
 }
 
 /// [M20] all-reduce, [M21] reduce-scatter and all-gather, [M25] broadcast: what one link of the
@@ -142,42 +134,37 @@ RingWork ring_work(CollectiveKind kind, Bytes size, int ranks) {
   throw InternalError("no ring algorithm for " + std::string(name_of(kind)));
 }
 
-NetworkPlan plan_collectives(const Fabric& fabric, const std::vector<GroupSet>& sets,
-                             const std::vector<CollectiveCall>& calls) {
-  LinkClasses classes(fabric);
-  std::map<std::pair<std::size_t, std::size_t>, Pattern> patterns;  // by group and hops
-  std::vector<const Pattern*> pattern_of(calls.size());
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    const std::size_t ranks = sets.at(calls[i].group).groups.front().size();
-    SCAPESIM_CHECK(ranks > 0, "{}: empty group", calls[i].name);
-    if (ranks == 1) continue;
-    const std::size_t hops = calls[i].kind == CollectiveKind::broadcast ? ranks - 1 : ranks;
-    const auto [entry, is_new] = patterns.try_emplace({calls[i].group, hops});
-    if (is_new) entry->second = lay(fabric, sets[calls[i].group], hops, classes);
-    pattern_of[i] = &entry->second;
-  }
-
-  ResourceTable resources(classes);
-  NetworkPlan plan;
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    const CollectiveCall& call = calls[i];
-    graph::Collective& out = plan.collectives.emplace_back();
-    out.name = call.name;
-    out.kind = call.kind;
-    out.group_size = static_cast<int>(sets[call.group].groups.front().size());
-    out.bytes = call.size;
-    out.members = call.members;
-    if (pattern_of[i] != nullptr)
-      out.phases.push_back(phase_of(call, out.group_size, *pattern_of[i], resources));
-  }
-  plan.resources = resources.take();
-  return plan;
-}
-
-Group consecutive_gpus(int count) {
-  Group group(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < group.size(); ++i) group[i].value = static_cast<std::uint32_t>(i);
-  return group;
+// [M26] A hop between nodes pays the transport's latency, one inside a node its own; a chunk that
+// travels around pays their mean per step.
+std::vector<Stage> lay_ring(const Site& site, const CollectiveCall& call, Sheet::Keep keep) {
+  Stage stage{.sheet = Sheet(site.fabric, keep)};
+  const std::size_t hops = site.ranks - (call.kind == CollectiveKind::broadcast ? 1 : 0);
+  const auto rails = static_cast<std::size_t>(site.rails);
+  std::size_t most_between = 0;
+  for (const Places& places : site.groups)
+    for (const Group& ring : rings_of(places, site.fabric, rails)) {
+      std::size_t between = 0;
+      for (std::size_t i = 0; i < hops; ++i) {
+        const GpuId from = ring[i], to = ring[(i + 1) % ring.size()];
+        stage.sheet.send(from, to, 1);
+        between += site.fabric.node_of(from) != site.fabric.node_of(to) ? 1 : 0;
+      }
+      most_between = std::max(most_between, between);
+    }
+  const bool whole = call.kind == CollectiveKind::broadcast;
+  stage.numerator = whole ? 1 : site.ranks - 1;
+  stage.denominator = (whole ? 1.0 : site.ranks) * site.rails;
+  stage.ring_steps = site.ranks - 1;
+  const double share = static_cast<double>(most_between) / static_cast<double>(hops);
+  stage.steps_between = stage.ring_steps * share;
+  stage.steps_inside = stage.ring_steps * (1 - share);
+  if (whole || hops_are_alike(site, stage.sheet)) return single(std::move(stage));
+  HopClasses sorter(stage.sheet);
+  std::set<RingClass> classes;
+  for (const Places& places : site.groups)
+    classes.insert(sorter.of(rings_of(places, site.fabric, rails).front(), hops));
+  stage.rings.assign(classes.begin(), classes.end());
+  return single(std::move(stage));
 }
 
 }  // namespace scapesim::plan

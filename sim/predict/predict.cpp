@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/check.hpp"
 #include "sim/base/file.hpp"
 #include "sim/base/unit_text.hpp"
 #include "sim/base/version.hpp"
+#include "sim/engine/chunk.hpp"
 #include "sim/plan/memory.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/predict/used_keys.hpp"
@@ -167,20 +169,13 @@ Prediction predict(const spec::Scenario& scenario, const cost::Profile& profile,
   return {std::move(run), std::move(graph), std::move(timeline)};
 }
 
-CollectiveTime predict_collective(graph::CollectiveKind kind, Bytes size,
-                                  const spec::Cluster& cluster, const cost::Profile* profile) {
-  const topology::Fabric fabric =
-      topology::build_fabric(cluster, topology::nodes_to_build(cluster));
-  plan::NetworkPlan network =
-      plan::plan_collectives(fabric, {topology::node_by_node(fabric, topology::placement(cluster))},
-                             {{.name = std::string(name_of(kind)),
-                               .kind = kind,
-                               .size = size,
-                               .group = 0,
-                               .members = {graph::RankClassId{0}},
-                               .terms = plan::network_terms(profile, size)}});
+namespace {
+
+/// The time of one collective alone by the fluid core.
+Seconds fluid_time(const graph::Collective& collective,
+                   const std::vector<graph::Resource>& resources) {
   graph::Operation operation;
-  operation.name = network.collectives[0].name;
+  operation.name = collective.name;
   operation.kind = graph::Kind::communication;
   operation.stream = graph::Stream::communication;
   operation.work = graph::Work::collective;
@@ -188,18 +183,65 @@ CollectiveTime predict_collective(graph::CollectiveKind kind, Bytes size,
   end.name = "done";
   end.waits_for = {{graph::OpId{0}}};
   graph::StepGraph graph;
-  graph.classes = {{.name = "all ranks", .ranks = cluster.gpus, .operations = {operation, end}}};
-  graph.collectives = std::move(network.collectives);
-  graph.resources = std::move(network.resources);
-  const engine::Timeline timeline = engine::replay(graph, {.driver = engine::Driver::standalone});
-  const Seconds time = result::step_time(timeline, 1);
-  const BytesPerSecond algbw = time > Seconds(0) ? size / time : BytesPerSecond(0);
-  return {.size = size,
-          .time = time,
-          .algbw = algbw,
-          .busbw = algbw * result::busbw_factor(kind, cluster.gpus),
-          .algorithm = graph.collectives[0].algorithm,
-          .protocol = profile == nullptr ? "raw links" : "Simple"};
+  graph.classes = {{.name = "all ranks",
+                    .ranks = collective.group_size,
+                    .operations = {std::move(operation), std::move(end)}}};
+  graph.collectives = {collective};
+  graph.resources = resources;
+  return result::step_time(engine::replay(graph, {.driver = engine::Driver::standalone}), 1);
+}
+
+}  // namespace
+
+std::vector<CollectiveTime> predict_collectives(graph::CollectiveKind kind,
+                                                std::span<const Bytes> sizes,
+                                                const spec::Cluster& cluster,
+                                                const cost::Profile* profile,
+                                                const CollectiveOptions& options) {
+  const topology::Fabric fabric =
+      topology::build_fabric(cluster, topology::nodes_to_build(cluster));
+  const std::vector<plan::GroupSet> sets = {
+      topology::node_by_node(fabric, topology::placement(cluster))};
+  std::vector<plan::CollectiveCall> calls;
+  for (const Bytes size : sizes)
+    calls.push_back({.name = std::string(name_of(kind)),
+                     .kind = kind,
+                     .size = size,
+                     .members = {graph::RankClassId{0}},
+                     .profile = profile,
+                     .algorithm = options.algorithm,
+                     .protocol = options.protocol});
+  const plan::NetworkPlan network = plan::plan_collectives(fabric, sets, calls);
+  const auto time_of = [&](std::size_t i) {
+    switch (options.fidelity) {
+      case Fidelity::fluid:
+        return fluid_time(network.collectives[i], network.resources);
+      case Fidelity::flow:
+        return engine::flow_level_ends(fabric, sets, {calls[i]}).front();
+      case Fidelity::chunk:
+        return engine::chunk_level_ends(fabric, sets, {calls[i]}).front();
+    }
+    throw InternalError("unknown fidelity");
+  };
+  std::vector<CollectiveTime> rows;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const Seconds time = time_of(i);
+    const BytesPerSecond algbw = time > Seconds(0) ? sizes[i] / time : BytesPerSecond(0);
+    rows.push_back(
+        {.size = sizes[i],
+         .time = time,
+         .algbw = algbw,
+         .busbw = algbw * result::busbw_factor(kind, cluster.gpus),
+         .algorithm = network.collectives[i].algorithm,
+         .protocol = profile == nullptr ? "raw links" : network.collectives[i].protocol});
+  }
+  return rows;
+}
+
+CollectiveTime predict_collective(graph::CollectiveKind kind, Bytes size,
+                                  const spec::Cluster& cluster, const cost::Profile* profile,
+                                  const CollectiveOptions& options) {
+  return predict_collectives(kind, {&size, 1}, cluster, profile, options).front();
 }
 
 }  // namespace scapesim

@@ -115,7 +115,8 @@ std::vector<Term> terms_of(const std::vector<Operation>& operations, const Share
 bool same_row(const Communication& row, const graph::Collective& collective,
               const std::string& name) {
   return row.name == name && row.collective == name_of(collective.kind) &&
-         row.group_size == collective.group_size && row.bytes == collective.bytes;
+         row.group_size == collective.group_size && row.bytes == collective.bytes &&
+         row.algorithm == collective.algorithm && row.protocol == collective.protocol;
 }
 
 Seconds time_in_window(const StepGraph& graph, const Timeline& timeline, RankClassId rank_class,
@@ -146,7 +147,9 @@ std::vector<Communication> communication_of(const StepGraph& graph, const Timeli
                       .bytes = collective.bytes,
                       .busbw = BytesPerSecond(0),
                       .time = Seconds(0),
-                      .exposed = Seconds(0)});
+                      .exposed = Seconds(0),
+                      .algorithm = collective.algorithm,
+                      .protocol = collective.protocol});
       row = rows.end() - 1;
     }
     row->count += 1;

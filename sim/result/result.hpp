@@ -27,6 +27,8 @@ struct Communication {
   BytesPerSecond busbw;  ///< mean over the calls; 0 for a group of one
   Seconds time;          ///< per step, all calls
   Seconds exposed;       ///< per step, the compute stream waits for it
+  std::string algorithm{};
+  std::string protocol{};
 };
 
 struct Memory {

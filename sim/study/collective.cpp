@@ -26,10 +26,10 @@ std::vector<result::Warning> warnings_of(std::span<const Bytes> sizes,
 }  // namespace
 
 CollectiveTable collective_table(graph::CollectiveKind kind, std::span<const Bytes> sizes,
-                                 const spec::Cluster& cluster, const cost::Profile* profile) {
+                                 const spec::Cluster& cluster, const cost::Profile* profile,
+                                 const CollectiveOptions& options) {
   CollectiveTable table;
-  for (const Bytes size : sizes)
-    table.rows.push_back(predict_collective(kind, size, cluster, profile));
+  table.rows = predict_collectives(kind, sizes, cluster, profile, options);
   if (profile != nullptr) table.warnings = warnings_of(sizes, *profile);
   return table;
 }

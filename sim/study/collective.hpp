@@ -16,6 +16,7 @@ struct CollectiveTable {
 
 /// Without a profile the raw links and the fabric's latency count.
 CollectiveTable collective_table(graph::CollectiveKind kind, std::span<const Bytes> sizes,
-                                 const spec::Cluster& cluster, const cost::Profile* profile);
+                                 const spec::Cluster& cluster, const cost::Profile* profile,
+                                 const CollectiveOptions& options = {});
 
 }  // namespace scapesim::study

@@ -26,7 +26,7 @@ class Run(ProgramTest):
         self.assertEqual(list(run["memory_B"]), ["parameters", "gradients", "optimizer", "strategy", "activations",
                                                  "temporary", "total", "context", "capacity"])
         self.assertEqual(list(run["communication"][0]), ["name", "collective", "group_size", "count", "bytes_B",
-                                                         "busbw_Bps", "time_s", "exposed_s"])
+                                                         "busbw_Bps", "time_s", "exposed_s", "algorithm", "protocol"])
 
     def test_a_scenario_without_variants_names_no_series(self):
         self.assertEqual(list(self.document("run", "scenarios/vista-llama-1.8b-scape.toml")), RUN_KEYS)

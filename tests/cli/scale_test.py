@@ -164,6 +164,30 @@ class Collective(ProgramTest):
         text = self.done("collective", "all-reduce", "--cluster", "flat-50GBps", "--gpus", "64", "--size", "1GiB")
         self.assertIn("1073741824   42908.58         25.02         49.27  ring", text)
 
+    def test_every_listed_collective_runs_with_every_algorithm_that_is_listed_for_it(self):
+        cluster = ("--cluster", "dgx-h100", "--gpus", "32", "--size", "64MiB")
+        alone = {"nvls": ("--gpus", "8"), "pat": ("--cluster", "flat-50GBps")}
+        for row in self.document("list", "collectives")["rows"]:
+            for algorithm in row["algorithms"].split(", "):
+                with self.subTest(row["name"], algorithm=algorithm):
+                    arguments = cluster
+                    for option, value in zip(*[iter(alone.get(algorithm, ()))] * 2):
+                        at = arguments.index(option)
+                        arguments = (*arguments[:at + 1], value, *arguments[at + 2:])
+                    (result,) = self.document("collective", row["name"], *arguments, "--algorithm", algorithm)["rows"]
+                    self.assertEqual(result["algorithm"], algorithm)
+                    self.assertGreater(result["busbw_Bps"], 0)
+
+    def test_levels_of_detail_agree_on_one_ring(self):
+        times = [self.rows("all-reduce", "--gpus", "8", "--size", "64MB", "--fidelity", level)[0]["time_s"]
+                 for level in ("fluid", "flow", "chunk")]
+        for time in times:
+            self.assertAlmostEqual(time / times[0], 1, delta=1e-5)  # SimGrid counts nanoseconds
+
+    def test_no_profile_can_be_said_in_words(self):
+        self.assertEqual(self.rows("all-reduce", "--gpus", "8", "--size", "1GiB", "--profile", "none"),
+                         self.rows("all-reduce", "--gpus", "8", "--size", "1GiB"))
+
     def test_sizes_below_the_fit_of_a_profile_are_warned_of(self):
         arguments = ("collective", "all-reduce", "--cluster", "vista", "--gpus", "64", "--profile", "gh200-vista-sockets")
         self.assertEqual(self.document(*arguments, "--size", "2GiB")["warnings"], [])
@@ -183,8 +207,14 @@ class Collective(ProgramTest):
                           ("all-reduce", *cluster, "--gpus", "4", "--size", "8B:4B:2"),
                           ("all-reduce", *cluster, "--gpus", "4", "--size", "8B:8GiB:1"),
                           ("all-reduce", *cluster, "--gpus", "4", "--size", "0B"),
-                          ("all-reduce", *cluster, "--gpus", "4", "--algorithm", "tree"),
-                          ("all-reduce", *cluster, "--gpus", "4", "--profile", "none"),
+                          ("all-reduce", *cluster, "--gpus", "4", "--algorithm", "treee"),
+                          ("all-reduce", *cluster, "--gpus", "4", "--algorithm", "nvls"),
+                          ("all-to-all", *cluster, "--gpus", "4", "--algorithm", "ring"),
+                          ("all-reduce", *cluster, "--gpus", "4", "--protocol", "LL"),
+                          ("all-reduce", *cluster, "--gpus", "4", "--fidelity", "packet"),
+                          ("all-reduce", *cluster, "--gpus", "512", "--fidelity", "chunk"),
+                          ("broadcast", *cluster, "--gpus", "4", "--fidelity", "chunk"),
+                          ("all-reduce", *cluster, "--gpus", "4", "--profile", "nobody"),
                           ("all-redoce", *cluster, "--gpus", "4"), ("all-reduce", "--cluster", "none", "--gpus", "4")):
             with self.subTest(arguments):
                 self.refused("collective", *arguments)

@@ -53,6 +53,43 @@ TEST_CASE("[M22] two rings on a 4:1 tapered tree share trunks max-min fairly, so
   REQUIRE(half[1].si() == exactly(1.40625 + 1.125));
 }
 
+TEST_CASE("64 hosts below trunks of 4:1, a contiguous and a strided ring, solved by hand") {
+  // 4 racks of 16 hosts, trunks of 16 x 50 / 4 = 200 GB/s. The contiguous ring leaves every rack
+  // once, the one of stride 16 with all its 16 flows:
+  //   trunk: c + 16 s <= 200, NIC: c + s <= 50  =>  c = s = 200/17 GB/s, the trunk is full.
+  // An all-reduce of 64 GB moves 2 x 63/64 x 64 = 126 GB per flow: 126 x 17/200 = 10.71 s. With
+  // half of the bytes the contiguous ring ends at 5.355 s; the strided one, with 63 GB left, goes
+  // on at 200/16 = 12.5 GB/s for 5.04 s.
+  const auto fabric = topology::build_fabric(without_latency(tree_cluster(16, 4)), 64);
+  const std::vector<plan::GroupSet> groups = {strided_ring(64, 1), strided_ring(64, 16)};
+  const auto same =
+      fluid_ends(fabric, groups, {call(all_reduce, 64_GB, 0), call(all_reduce, 64_GB, 1)});
+  REQUIRE(same[0].si() == exactly(10.71));
+  REQUIRE(same[1].si() == exactly(10.71));
+  const auto half =
+      fluid_ends(fabric, groups, {call(all_reduce, 32_GB, 0), call(all_reduce, 64_GB, 1)});
+  REQUIRE(half[0].si() == exactly(5.355));
+  REQUIRE(half[1].si() == exactly(5.355 + 5.04));
+}
+
+// Rings drift out of step by their latencies; at 64 MiB the one that crosses few trunks then gets
+// up to 6 % more than its share.
+TEST_CASE("three rings with latency end within 2 % of their chunks at 256 MiB, 6 % at 64 MiB") {
+  const double taper = GENERATE(1, 2, 4);
+  const auto fabric = topology::build_fabric(tree_cluster(4, taper), 16);
+  const std::vector<plan::GroupSet> groups = {strided_ring(16, 1), strided_ring(16, 4),
+                                              strided_ring(16, 8)};
+  const Bytes size = GENERATE(64_MiB, 256_MiB);
+  const std::vector calls = {call(all_reduce, size, 0), call(all_reduce, size, 1),
+                             call(all_reduce, size, 2)};
+  const auto fluid = fluid_ends(fabric, groups, calls);
+  const auto chunks = engine::chunk_level_ends(fabric, groups, calls);
+  for (const std::size_t i : {0, 1, 2}) {
+    INFO("taper " << taper << ", " << size.si() << " B, ring " << i);
+    CHECK(std::abs(fluid[i] / chunks[i] - 1) < (size < 256_MiB ? 0.06 : 0.02));
+  }
+}
+
 TEST_CASE("the contiguous ring takes what a trunk bottleneck of the other leaves on the NICs") {
   // 2 racks of 4, taper 2: trunks of 100 GB/s. Ring 0 stays in rack 0; ring 1 alternates racks, so
   // 4 of its flows fill a trunk at 25 GB/s, and NICs have 25 GB/s left for ring 0: c + s <= 50,
@@ -133,8 +170,8 @@ TEST_CASE("two rings on shared trunks, chunk by chunk, end when the fluid ones d
   REQUIRE(fluid[1].si() == Approx(chunks[1].si()).epsilon(1e-9).margin(0));
 }
 
-TEST_CASE("[M26] latency of rings over nodes is right where latency or bandwidth dominates") {
-  const auto [gpus, nics] = GENERATE(table<int, int>({{2, 1}, {4, 1}, {4, 2}, {4, 4}}));
+TEST_CASE("[M26, M140] rings over nodes take as long as chunk by chunk, whatever dominates") {
+  const auto [gpus, nics] = GENERATE(table<int, int>({{2, 1}, {4, 1}, {4, 2}, {4, 4}, {8, 8}}));
   const auto fabric = topology::build_fabric(node_cluster(gpus, nics), 4);
   const std::vector<plan::GroupSet> groups = {plan::consecutive_gpus(4 * gpus)};
   const auto difference = [&](Bytes size) {
@@ -142,8 +179,10 @@ TEST_CASE("[M26] latency of rings over nodes is right where latency or bandwidth
     const Seconds fluid = fluid_ends(fabric, groups, calls)[0];
     return std::abs(fluid / engine::chunk_level_ends(fabric, groups, calls)[0] - 1);
   };
-  // A hop pays 5 us or nothing; a chunk that travels whole laps pays the mean to within a lap, and
-  // one that waits at the slow hop pays none, which is small against the bytes of 1 GB.
-  REQUIRE(difference(100_KB) < 0.05);
-  REQUIRE(difference(1_GB) < 0.005);
+  // A chunk that travels pays the mean latency to within the last lap, of two; one that waits at
+  // the slow hop pays none. Between the two, links are shared by fewer flows than in steady state.
+  for (const Bytes size : {100_KB, 1_MB, 3_MB, 10_MB, 30_MB, 100_MB, 1_GB}) {
+    INFO(gpus << " GPUs, " << nics << " NICs, " << size.si() << " B");
+    CHECK(difference(size) < (size < 1_GB ? 0.1 : 0.001));
+  }
 }

@@ -124,3 +124,13 @@ TEST_CASE("a graph that waits for itself is a deadlock, not a hang") {
   // Another replay in the same process goes on as if nothing had happened.
   REQUIRE(engine::replay(one_class({local(1_s)}), {.driver = driver}).step_end[0] == 1_s);
 }
+
+TEST_CASE("[M151] a collective that beats its lower bound is our fault, and named") {
+  const auto fabric = topology::build_fabric(flat_cluster(), 4);
+  auto graph = only_calls(fabric, {plan::consecutive_gpus(4)},
+                          {call(graph::CollectiveKind::all_reduce, 1_GiB)});
+  REQUIRE(graph.collectives[0].lower_bound > 0_s);
+  REQUIRE_NOTHROW(alone(graph));
+  graph.collectives[0].phases[0].bytes = 0.9 * graph.collectives[0].phases[0].bytes;
+  REQUIRE_THROWS_WITH(alone(graph), Catch::Contains("all-reduce takes"));
+}
