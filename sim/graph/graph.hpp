@@ -81,6 +81,8 @@ enum class Axis {
   expert,
   pipeline,   ///< a stage and the next
   embedding,  ///< first and last stage, which share tied embeddings
+  shard,      ///< data ranks that share one copy of the parameters
+  replica,    ///< data ranks that hold the same share
   world
 };
 inline std::span<const Named<Axis>> names_of(Axis*) {
@@ -89,7 +91,8 @@ inline std::span<const Named<Axis>> names_of(Axis*) {
       {data, "data parallel"},     {expert_data, "expert data parallel"},
       {tensor, "tensor parallel"}, {context, "context parallel"},
       {expert, "expert parallel"}, {pipeline, "pipeline"},
-      {embedding, "embedding"},    {world, "all ranks"}};
+      {embedding, "embedding"},    {shard, "shard group"},
+      {replica, "replica group"},  {world, "all ranks"}};
   return kRows;
 }
 
@@ -158,13 +161,26 @@ struct Collective {
   std::string protocol = "Simple";
   std::vector<Phase> phases;  ///< one after the other; none for a group of one
   std::vector<RankClassId> members;
-  Seconds lower_bound;  ///< no run of it may be shorter
+  Seconds lower_bound = {};  ///< no run of it may be shorter
 };
 
 /// Waits for `op` of the step `steps_back` steps earlier (0: of the same step).
 struct Dependency {
   OpId op;
   int steps_back = 0;
+};
+
+/// Calls of a collective within local work, timed as if they had their links for themselves.
+struct Inside {
+  std::string name;
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  int group_size = 1;
+  int count = 0;
+  Bytes bytes;      ///< the nccl-tests size of one call
+  Seconds time;     ///< all calls
+  Seconds exposed;  ///< what they add to the duration
+  std::string algorithm = "ring";
+  std::string protocol = "Simple";
 };
 
 /// What runs: for `duration`, or as a phase, or as a collective (exactly one of the three).
@@ -179,10 +195,11 @@ struct Operation {
   Phase transfer;           ///< transfer: a copy
   CollectiveId collective;  ///< collective
   std::vector<Dependency> waits_for;
-  std::string formula;      ///< id in MODEL.md, "M4"
-  std::string calibration;  ///< profile keys it rests on, comma separated
-  Flops flops;              ///< arithmetic done, 0 for passes
-  Bytes bytes;              ///< memory traffic or bytes copied
+  std::string formula;              ///< id in MODEL.md, "M4"
+  std::string calibration;          ///< profile keys it rests on, comma separated
+  Flops flops;                      ///< arithmetic done, 0 for passes
+  Bytes bytes;                      ///< memory traffic or bytes copied
+  std::vector<Inside> inside = {};  ///< local: communication that its duration holds
 };
 
 /// Ranks that run the same program and meet the same bottlenecks. Operations of one stream run in

@@ -3,122 +3,30 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
-#include "sim/strategy/strategy.hpp"
+#include "sim/plan/groups.hpp"
+#include "sim/plan/messages.hpp"
+#include "sim/plan/pass_cost.hpp"
+#include "sim/plan/stage_program.hpp"
 #include "topologies/placement.hpp"
 
 namespace scapesim::plan {
 
 namespace {
 
-using graph::OpId;
-
-/// Time and FLOPs of one layer's pass.
-struct LayerCost {
-  Seconds time;
-  Flops flops;
-};
-
-/// [M11] A layer's pass: its kernels one after the other. [M177] Or as fast as the host launches
-/// them.
-LayerCost layer_cost(const std::vector<workload::Operation>& operations,
-                     const cost::KernelCosts& costs) {
-  LayerCost sum;
-  int launches = 0;
-  for (const workload::Operation& operation : operations) {
-    sum.time += workload::time_of(operation, costs);
-    sum.flops += workload::flops_of(operation);
-    launches += workload::launches_of(operation);
-  }
-  sum.time = std::max(sum.time, costs.launch_time(launches));
-  return sum;
-}
-
-struct LayerCosts {
-  LayerCost forward;
-  LayerCost backward;
-};
-
-std::vector<LayerCosts> costs_of(const workload::Workload& workload,
-                                 const cost::KernelCosts& costs) {
-  std::vector<LayerCosts> list;
-  for (std::size_t i = 0; i < workload.layers.size(); ++i) {
-    const workload::Layer& layer = workload.layers[i];
-    if (layer.like < i)
-      list.push_back(list[layer.like]);
-    else
-      list.push_back({layer_cost(layer.forward, costs), layer_cost(layer.backward, costs)});
-  }
-  return list;
-}
-
-OpId append(strategy::Program& program, graph::Operation operation) {
-  program.operations.push_back(std::move(operation));
-  return OpId{static_cast<std::uint32_t>(program.operations.size() - 1)};
-}
-
-/// [M34] Host work that the GPU waits for: a constant of the profile.
-OpId add_host(strategy::Program& program, std::string name, Seconds time, std::string key) {
-  graph::Operation operation;
-  operation.name = std::move(name);
-  operation.kind = graph::Kind::host;
-  operation.duration = time;
-  operation.formula = "M34";
-  operation.calibration = std::move(key);
-  return append(program, std::move(operation));
-}
-
-OpId add_layer(strategy::Program& program, std::string name, const LayerCost& cost) {
-  graph::Operation operation;
-  operation.name = std::move(name);
-  operation.duration = cost.time;
-  operation.flops = cost.flops;
-  operation.formula = "M11";
-  operation.calibration = "gemm.*, attention.*, hbm.bandwidth_Bps, host.launch_s";
-  return append(program, std::move(operation));
-}
-
-/// Forward and backward of all micro-batches with the strategy's hooks; returns the last backward.
-OpId add_micro_batches(strategy::Program& program, const strategy::Context& context,
-                       strategy::Communication& communication) {
-  const auto& layers = context.workload.layers;
-  const std::vector<LayerCosts> costs = costs_of(context.workload, context.costs);
-  const std::int64_t count = spec::micro_batches(context.scenario);
-  const Seconds host(context.profile.number("host.micro_batch_s"));
-  OpId last{};
-  for (std::int64_t batch = 0; batch < count; ++batch) {
-    const std::string suffix = ": micro-batch " + std::to_string(batch);
-    if (host > Seconds(0)) add_host(program, "host work" + suffix, host, "host.micro_batch_s");
-    for (std::size_t i = 0; i < layers.size(); ++i)
-      last = add_layer(program, "forward: " + layers[i].name + suffix, costs[i].forward);
-    for (std::size_t i = layers.size(); i-- > 0;) {
-      last = add_layer(program, "backward: " + layers[i].name + suffix, costs[i].backward);
-      if (batch == count - 1) communication.gradient_ready(program, static_cast<int>(i), last);
-    }
-  }
-  return last;
-}
-
-strategy::Program program_of(const strategy::Context& context) {
-  strategy::Program program;
-  const auto communication = strategy::method_of(context.scenario.strategy.method).make(context);
-  const OpId first = add_host(program, "host work: step",
-                              Seconds(context.profile.number("host.step_s")), "host.step_s");
-  const OpId last = add_micro_batches(program, context, *communication);
-  communication->step_end(program, last);
-  auto& waits = program.operations[index(first)].waits_for;
-  for (const graph::Dependency& wait : communication->parameters_needed()) waits.push_back(wait);
-  return program;
-}
-
 /// What copies load, in the order of strategy::CopyResource; none when nothing is copied.
-std::vector<graph::Resource> copy_resources(const strategy::Program& program,
+std::vector<graph::Resource> copy_resources(const std::vector<StageProgram>& stages,
                                             const spec::Cluster& cluster) {
-  const auto is_copy = [](const graph::Operation& operation) {
-    return operation.work == graph::Work::transfer;
+  const auto copies = [](const StageProgram& stage) {
+    return std::ranges::any_of(stage.program.operations, [](const graph::Operation& operation) {
+      return operation.work == graph::Work::transfer;
+    });
   };
-  if (std::ranges::none_of(program.operations, is_copy)) return {};
+  if (std::ranges::none_of(stages, copies)) return {};
   const BytesPerSecond memory = cluster.host_memory_bandwidth / cluster.gpus_per_node;
   return {{"host link, to device", cluster.host_link.bandwidth},
           {"host link, from device", cluster.host_link.bandwidth},
@@ -139,30 +47,92 @@ graph::Phase scalar_phase(const cost::Profile& profile, const topology::Fabric& 
   return {.latency = 2.0 * depth * hop, .bytes = Bytes(0), .rate_cap = {}, .loads = {}};
 }
 
-/// Turns the strategy's calls into collectives on links, after the copy resources.
-void add_network(graph::StepGraph& graph, const strategy::Program& program,
-                 const strategy::Context& context, const topology::Fabric& fabric) {
-  std::vector<CollectiveCall> calls;
-  for (const strategy::Call& call : program.calls)
-    calls.push_back({.name = call.name,
-                     .kind = call.kind,
-                     .size = call.bytes,
-                     .group = 0,
-                     .members = {graph::RankClassId{0}},
-                     .terms = network_terms(&context.profile, call.bytes)});
-  NetworkPlan network = plan_collectives(
-      fabric, {topology::node_by_node(fabric, topology::placement(context.scenario.cluster))},
-      calls);
-  const auto offset = static_cast<std::uint32_t>(graph.resources.size());
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    graph::Collective& collective = network.collectives[i];
-    if (program.calls[i].regime == strategy::Regime::scalar) {
-      collective.algorithm = "tree";
-      collective.phases = {scalar_phase(context.profile, fabric, context.ranks)};
+/// What the network is planned from.
+struct NetworkInputs {
+  const Seats& seats;
+  const cost::Profile& profile;
+  const topology::Fabric& fabric;
+};
+
+/// Calls of all stages -> collectives: those of one name on an axis that joins stages are one.
+class CallTable {
+ public:
+  explicit CallTable(const NetworkInputs& inputs) : inputs_(inputs) {}
+
+  graph::CollectiveId add(const strategy::Call& call, int stage) {
+    const graph::RankClassId member{static_cast<std::uint32_t>(stage)};
+    const graph::CollectiveId next{static_cast<std::uint32_t>(calls_.size())};
+    if (joins_stages(call.axis)) {
+      const auto [known, is_new] = joined_.try_emplace(call.name, next);
+      if (!is_new) {
+        calls_[index(known->second)].members.push_back(member);
+        return known->second;
+      }
     }
+    calls_.push_back({.name = call.name,
+                      .kind = call.kind,
+                      .size = call.bytes,
+                      .group = set_of(call, stage),
+                      .members = {member},
+                      .profile = &inputs_.profile});
+    scalar_.push_back(call.regime == strategy::Regime::scalar);
+    return next;
+  }
+
+  NetworkPlan plan() const {
+    NetworkPlan network = plan_collectives(inputs_.fabric, sets_, calls_);
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      if (!scalar_[i]) continue;
+      network.collectives[i].algorithm = "tree";
+      network.collectives[i].lower_bound = Seconds(0);
+      network.collectives[i].phases = {
+          scalar_phase(inputs_.profile, inputs_.fabric, network.collectives[i].group_size)};
+    }
+    return network;
+  }
+
+ private:
+  static bool joins_stages(graph::Axis axis) {
+    return axis == graph::Axis::world || axis == graph::Axis::embedding ||
+           axis == graph::Axis::pipeline;
+  }
+
+  std::size_t set_of(const strategy::Call& call, int stage) {
+    const bool is_pair = call.axis == graph::Axis::pipeline;
+    const std::tuple key{call.axis, is_pair ? call.from_stage : stage, call.to_stage};
+    const auto [known, is_new] = set_of_.try_emplace(key, sets_.size());
+    if (is_new)
+      sets_.push_back(is_pair ? stage_pairs(inputs_.seats, call.from_stage, call.to_stage)
+                              : stage_groups(inputs_.seats, call.axis, stage));
+    return known->second;
+  }
+
+  NetworkInputs inputs_;
+  std::vector<GroupSet> sets_;
+  std::map<std::tuple<graph::Axis, int, int>, std::size_t> set_of_;
+  std::vector<CollectiveCall> calls_;
+  std::vector<bool> scalar_;
+  std::unordered_map<std::string, graph::CollectiveId> joined_;
+};
+
+/// Turns the stages' calls into collectives on links, after the copy resources.
+void add_network(graph::StepGraph& graph, std::vector<StageProgram>& stages,
+                 const NetworkInputs& inputs) {
+  CallTable table(inputs);
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    strategy::Program& program = stages[stage].program;
+    std::vector<graph::CollectiveId> ids;
+    for (const strategy::Call& call : program.calls)
+      ids.push_back(table.add(call, static_cast<int>(stage)));
+    for (graph::Operation& operation : program.operations)
+      if (operation.work == graph::Work::collective)
+        operation.collective = ids[index(operation.collective)];
+  }
+  NetworkPlan network = table.plan();
+  const auto offset = static_cast<std::uint32_t>(graph.resources.size());
+  for (graph::Collective& collective : network.collectives)
     for (graph::Phase& phase : collective.phases)
       for (graph::Load& load : phase.loads) load.resource.value += offset;
-  }
   graph.collectives = std::move(network.collectives);
   graph.resources.insert(graph.resources.end(), network.resources.begin(), network.resources.end());
 }
@@ -176,14 +146,24 @@ NetworkTerms network_terms(const cost::Profile* profile, Bytes size) {
 graph::StepGraph step_graph(const spec::Scenario& scenario, const workload::Workload& workload,
                             const cost::Profile& profile, const topology::Fabric& fabric) {
   const cost::KernelCosts costs(profile, scenario.cluster.gpu, scenario.training.precision);
-  const strategy::Context context = strategy::context_of(scenario, workload, profile, costs);
-  strategy::Program program = program_of(context);
+  const graph::Mesh mesh = graph::mesh_of(scenario);
+  const Seats seats{mesh, fabric, topology::placement(scenario.cluster)};
+  const ExchangeTimes exchanges(workload, seats, profile);
+  const LayerCosts layer_costs(workload, costs, exchanges);
+  const std::vector<Part> parts = parts_of(workload, scenario);
+  const StepInputs inputs{scenario, workload, profile, costs, layer_costs, parts};
+  std::vector<StageProgram> stages;
+  for (int stage = 0; stage < mesh.pp; ++stage) stages.push_back(stage_program(inputs, stage));
+  add_messages(stages, scenario);
+
   graph::StepGraph graph;
-  graph.resources = copy_resources(program, scenario.cluster);
-  add_network(graph, program, context, fabric);
-  graph.classes.push_back({.name = "all ranks",
-                           .ranks = scenario.cluster.gpus,
-                           .operations = std::move(program.operations)});
+  graph.resources = copy_resources(stages, scenario.cluster);
+  add_network(graph, stages, {seats, profile, fabric});
+  for (int stage = 0; stage < mesh.pp; ++stage)
+    graph.classes.push_back(
+        {.name = mesh.pp == 1 ? "all ranks" : "stage " + std::to_string(stage),
+         .ranks = mesh.stage_ranks(),
+         .operations = std::move(stages[static_cast<std::size_t>(stage)].program.operations)});
   return graph;
 }
 

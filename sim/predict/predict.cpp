@@ -37,13 +37,15 @@ std::string way_out(const spec::Scenario& scenario, const result::Memory& memory
   const Bytes replicated = memory.parameters + memory.gradients;
   if (replicated > memory.capacity)
     return "parameters and gradients, which every data-parallel rank holds, need " +
-           text_of(replicated) + ": the model must be split over GPUs, or be smaller";
+           text_of(replicated) +
+           ": the model must be split over GPUs (parallelism.tp, parallelism.pp, or "
+           "strategy.sharding = \"fsdp\"), or be smaller";
   const Bytes state = replicated + memory.optimizer + memory.strategy;
   if (state > memory.capacity)
     return "parameters, gradients and optimizer state need " + text_of(state) +
            (scenario.strategy.sharding == spec::Sharding::none
                 ? ": set strategy.sharding = \"zero1\" to share the optimizer state"
-                : ": use more GPUs to share the optimizer state, or a smaller model");
+                : ": use more GPUs to share the optimizer state, or split the model further");
   if (memory.temporary > memory.activations && memory.temporary > state)
     return "temporaries need " + text_of(memory.temporary) +
            (scenario.strategy.owners == spec::Owners::tensor
@@ -56,10 +58,13 @@ std::string way_out(const spec::Scenario& scenario, const result::Memory& memory
   return activations + ": set training.recompute = \"full\", or shorten training.sequence";
 }
 
-result::Infeasible infeasible(const spec::Scenario& scenario, const result::Memory& memory) {
+result::Infeasible infeasible(const spec::Scenario& scenario, const result::Memory& memory,
+                              int stage) {
   const Bytes need = memory.total + memory.context;
+  const std::string where =
+      scenario.parallelism.pp > 1 ? ", pipeline stage " + std::to_string(stage) + "," : "";
   return {.reason = "does not fit in GPU memory: " + scenario.model.name + " on " +
-                    scenario.cluster.gpu.name + " needs " + text_of(need) + " of " +
+                    scenario.cluster.gpu.name + where + " needs " + text_of(need) + " of " +
                     text_of(memory.capacity),
           .need = need,
           .have = memory.capacity,
@@ -142,11 +147,12 @@ void add_rates(result::Run& run, const spec::Scenario& scenario, const workload:
 
 Prediction predict(const spec::Scenario& scenario, const cost::Profile& profile,
                    const PredictOptions& options) {
-  const workload::Workload workload = workload::workload_of(scenario.model, scenario.training);
+  const workload::Workload workload =
+      workload::workload_of(scenario.model, scenario.training, scenario.parallelism);
   const plan::MemoryNeed need = plan::memory_need(scenario, workload, profile);
   const result::Memory memory = memory_of(scenario, need);
   if (memory.total + memory.context > memory.capacity)
-    return {infeasible(scenario, memory), {}, {}};
+    return {infeasible(scenario, memory, need.stage), {}, {}};
   if (auto hosts = too_much_for_hosts(scenario, need)) return {std::move(*hosts), {}, {}};
 
   const topology::Fabric fabric =

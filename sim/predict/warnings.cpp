@@ -9,6 +9,7 @@
 #include "sim/base/unit_text.hpp"
 #include "sim/cost/kernels.hpp"
 #include "sim/predict/used_keys.hpp"
+#include "sim/result/metrics.hpp"
 
 namespace scapesim {
 
@@ -65,7 +66,8 @@ void warn_of_small_collectives(std::vector<result::Warning>& list, const cost::P
   std::string names;
   double octaves = 0;
   for (const graph::Collective& collective : graph.collectives) {
-    const std::string name = collective.name + " (" + text_of(collective.bytes) + ")";
+    const std::string name =
+        result::term_name(collective.name) + " (" + text_of(collective.bytes) + ")";
     const bool bulk = !collective.phases.empty() && !collective.phases[0].loads.empty();
     if (!bulk || collective.bytes >= smallest) continue;
     if (names.find(name) == names.npos) names += (names.empty() ? "" : ", ") + name;

@@ -81,12 +81,40 @@ Shares shares_of(const StepGraph& graph, const Timeline& timeline, RankClassId r
   return shares;
 }
 
+/// [M238] What the exchanges within local work hold of its share of the critical path.
+Seconds exposed_inside(const Operation& operation, const graph::Inside& inside, Seconds share) {
+  return operation.duration > Seconds(0) ? share * (inside.exposed / operation.duration)
+                                         : Seconds(0);
+}
+
+Seconds exposed_inside(const Operation& operation, Seconds share) {
+  Seconds sum;
+  for (const graph::Inside& inside : operation.inside)
+    sum += exposed_inside(operation, inside, share);
+  return sum;
+}
+
 Breakdown breakdown_of(const std::vector<Operation>& operations, const Shares& shares) {
   Breakdown breakdown{};
-  for (std::size_t i = 0; i < operations.size(); ++i)
-    part_of(breakdown, operations[i].kind) += shares.of_op[i];
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const Seconds exchanged = exposed_inside(operations[i], shares.of_op[i]);
+    part_of(breakdown, operations[i].kind) += shares.of_op[i] - exchanged;
+    breakdown.exposed_communication += exchanged;
+  }
   breakdown.bubble = shares.bubble;
   return breakdown;
+}
+
+/// Adds to the term of that name, formula and calibration.
+void add_term(std::vector<Term>& terms, std::string name, const Operation& op, Seconds time) {
+  if (time <= Seconds(0)) return;
+  const auto same = [&](const Term& term) {
+    return term.name == name && term.formula == op.formula && term.calibration == op.calibration;
+  };
+  if (const auto found = std::ranges::find_if(terms, same); found != terms.end())
+    found->time += time;
+  else
+    terms.push_back({std::move(name), time, op.formula, op.calibration});
 }
 
 // [M75] The step as a sum: operations of one name, formula and calibration are one term; each
@@ -95,15 +123,11 @@ std::vector<Term> terms_of(const std::vector<Operation>& operations, const Share
   std::vector<Term> terms;
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const Operation& op = operations[i];
-    const std::string name = term_name(op.name);
-    const auto same = [&](const Term& term) {
-      return term.name == name && term.formula == op.formula && term.calibration == op.calibration;
-    };
-    if (shares.of_op[i] <= Seconds(0)) continue;
-    if (const auto found = std::ranges::find_if(terms, same); found != terms.end())
-      found->time += shares.of_op[i];
-    else
-      terms.push_back({name, shares.of_op[i], op.formula, op.calibration});
+    const Seconds share = shares.of_op[i];
+    if (share <= Seconds(0)) continue;
+    add_term(terms, term_name(op.name), op, share - exposed_inside(op, share));
+    for (const graph::Inside& inside : op.inside)
+      add_term(terms, term_name(inside.name), op, exposed_inside(op, inside, share));
   }
   if (shares.bubble > Seconds(0))
     terms.push_back({std::string(kWaiting), shares.bubble, "M72", ""});
@@ -111,12 +135,31 @@ std::vector<Term> terms_of(const std::vector<Operation>& operations, const Share
   return terms;
 }
 
-/// What the calls of one row of the communication table have in common.
-bool same_row(const Communication& row, const graph::Collective& collective,
-              const std::string& name) {
-  return row.name == name && row.collective == name_of(collective.kind) &&
-         row.group_size == collective.group_size && row.bytes == collective.bytes &&
-         row.algorithm == collective.algorithm && row.protocol == collective.protocol;
+/// The row of the communication table for calls that have name, kind, group and size in common.
+Communication& row_of(std::vector<Communication>& rows, Communication wanted) {
+  const auto row = std::ranges::find_if(rows, [&](const Communication& r) {
+    return r.name == wanted.name && r.collective == wanted.collective &&
+           r.group_size == wanted.group_size && r.bytes == wanted.bytes &&
+           r.algorithm == wanted.algorithm && r.protocol == wanted.protocol;
+  });
+  if (row != rows.end()) return *row;
+  rows.push_back(std::move(wanted));
+  return rows.back();
+}
+
+/// An empty row for a collective, or for exchanges within local work.
+template <class Calls>
+Communication row_for(const Calls& calls, graph::CollectiveKind kind) {
+  return {.name = term_name(calls.name),
+          .collective = std::string(name_of(kind)),
+          .group_size = calls.group_size,
+          .count = 0,
+          .bytes = calls.bytes,
+          .busbw = BytesPerSecond(0),
+          .time = Seconds(0),
+          .exposed = Seconds(0),
+          .algorithm = calls.algorithm,
+          .protocol = calls.protocol};
 }
 
 Seconds time_in_window(const StepGraph& graph, const Timeline& timeline, RankClassId rank_class,
@@ -128,36 +171,42 @@ Seconds time_in_window(const StepGraph& graph, const Timeline& timeline, RankCla
   return time / graph.period;
 }
 
-// [M70] Bus bandwidth of a row: factor * bytes of all calls / their time, as nccl-tests counts.
-std::vector<Communication> communication_of(const StepGraph& graph, const Timeline& timeline,
-                                            RankClassId rank_class, const Shares& shares) {
-  std::vector<Communication> rows;
+/// Calls of their own.
+void add_collectives(std::vector<Communication>& rows, const StepGraph& graph,
+                     const Timeline& timeline, RankClassId rank_class, const Shares& shares) {
   const std::vector<Operation>& operations = graph.classes[index(rank_class)].operations;
   for (std::uint32_t i = 0; i < operations.size(); ++i) {
     if (operations[i].work != graph::Work::collective) continue;
     const graph::Collective& collective = graph.collectives[index(operations[i].collective)];
-    const std::string name = term_name(collective.name);
-    auto row = std::ranges::find_if(
-        rows, [&](const Communication& r) { return same_row(r, collective, name); });
-    if (row == rows.end()) {
-      rows.push_back({.name = name,
-                      .collective = std::string(name_of(collective.kind)),
-                      .group_size = collective.group_size,
-                      .count = 0,
-                      .bytes = collective.bytes,
-                      .busbw = BytesPerSecond(0),
-                      .time = Seconds(0),
-                      .exposed = Seconds(0),
-                      .algorithm = collective.algorithm,
-                      .protocol = collective.protocol});
-      row = rows.end() - 1;
+    Communication& row = row_of(rows, row_for(collective, collective.kind));
+    row.count += 1;
+    row.time += time_in_window(graph, timeline, rank_class, OpId{i});
+    row.exposed += shares.of_op[i];
+  }
+}
+
+/// Calls within local work.
+void add_exchanges(std::vector<Communication>& rows, const std::vector<Operation>& operations,
+                   const Shares& shares) {
+  for (std::size_t i = 0; i < operations.size(); ++i)
+    for (const graph::Inside& inside : operations[i].inside) {
+      Communication& row = row_of(rows, row_for(inside, inside.kind));
+      row.count += inside.count;
+      row.time += inside.time;
+      row.exposed += exposed_inside(operations[i], inside, shares.of_op[i]);
     }
-    row->count += 1;
-    row->time += time_in_window(graph, timeline, rank_class, OpId{i});
-    row->exposed += shares.of_op[i];
-    if (row->time > Seconds(0))
-      row->busbw = busbw_factor(collective.kind, collective.group_size) * row->count * row->bytes /
-                   row->time;
+}
+
+// [M70] Bus bandwidth of a row: factor * bytes of all calls / their time, as nccl-tests counts.
+std::vector<Communication> communication_of(const StepGraph& graph, const Timeline& timeline,
+                                            RankClassId rank_class, const Shares& shares) {
+  std::vector<Communication> rows;
+  add_collectives(rows, graph, timeline, rank_class, shares);
+  add_exchanges(rows, graph.classes[index(rank_class)].operations, shares);
+  for (Communication& row : rows) {
+    const auto kind = find_named<graph::CollectiveKind>(row.collective);
+    if (kind && row.time > Seconds(0))
+      row.busbw = busbw_factor(*kind, row.group_size) * row.count * row.bytes / row.time;
   }
   return rows;
 }

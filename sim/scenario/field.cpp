@@ -2,6 +2,7 @@
 // Reading single values: types, ranges and the words of their faults.
 #include "sim/scenario/field.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -211,6 +212,67 @@ Field dimensions() {
   };
   return detail::field(
       "sizes", range, [](auto& s) -> auto& { return s.cluster.fabric.dimensions; }, read, text);
+}
+
+Field mesh_order() {
+  const auto read = [](const Value& value) -> detail::Read<spec::MeshOrder> {
+    const detail::Read<std::string> text = detail::read_text(value);
+    if (const Fault* fault = std::get_if<Fault>(&text)) return *fault;
+    const Fault no_order{
+        fmt::format("\"{}\" does not name each axis once", std::get<std::string>(text)),
+        "such as \"tp-cp-ep-dp-pp\""};
+    spec::MeshOrder order{};
+    std::string_view rest = std::get<std::string>(text);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const std::size_t end = std::min(rest.find('-'), rest.size());
+      const auto axis = find_named<spec::MeshAxis>(rest.substr(0, end));
+      if (!axis || std::find(order.begin(), order.begin() + i, *axis) != order.begin() + i)
+        return no_order;
+      order[i] = *axis;
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    if (!rest.empty()) return no_order;
+    return order;
+  };
+  const auto text = [](const spec::MeshOrder& order) {
+    std::vector<std::string_view> words;
+    for (const spec::MeshAxis axis : order) words.push_back(name_of(axis));
+    return detail::quoted(fmt::format("{}", fmt::join(words, "-")));
+  };
+  return detail::field(
+      "axes", "tp-cp-ep-dp-pp to pp-dp-ep-cp-tp, any order",
+      [](auto& s) -> auto& { return s.parallelism.order; }, read, text);
+}
+
+Field stage_layers() {
+  constexpr int kMost = 10'000;
+  const auto read = [=](const Value& value) -> detail::Read<std::vector<int>> {
+    const detail::Read<std::string> text = detail::read_text(value);
+    if (const Fault* fault = std::get_if<Fault>(&text))
+      return Fault{fault->what, "such as \"12,13,13,10\""};
+    std::string_view rest = std::get<std::string>(text);
+    std::vector<int> layers;
+    if (rest == "even") return layers;
+    while (true) {
+      const std::size_t end = std::min(rest.find(','), rest.size());
+      std::string_view word = rest.substr(0, end);
+      word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
+      int count = 0;
+      const auto [stop, failure] = std::from_chars(word.data(), word.data() + word.size(), count);
+      if (failure != std::errc() || stop != word.data() + word.size() || count < 0 || count > kMost)
+        return Fault{fmt::format("\"{}\" is no list of layer counts", std::get<std::string>(text)),
+                     "such as \"12,13,13,10\""};
+      layers.push_back(count);
+      if (end == rest.size()) return layers;
+      rest.remove_prefix(end + 1);
+    }
+  };
+  const auto text = [](const std::vector<int>& layers) {
+    return detail::quoted(layers.empty() ? "even" : fmt::format("{}", fmt::join(layers, ",")));
+  };
+  return detail::field(
+      "counts", "0 to 10000 per stage and chunk, or even",
+      [](auto& s) -> auto& { return s.parallelism.stage_layers; }, read, text);
 }
 
 }  // namespace scapesim::scenario

@@ -228,5 +228,9 @@ Field offload_list();
 Field hourly_price();
 /// Extents of a torus: "8x8x4".
 Field dimensions();
+/// The axes of the mesh, the fastest first: "tp-cp-ep-dp-pp".
+Field mesh_order();
+/// Transformer layers per part of a pipeline: "12,13,12" or "even".
+Field stage_layers();
 
 }  // namespace scapesim::scenario

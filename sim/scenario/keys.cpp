@@ -164,6 +164,8 @@ std::vector<Key> training_keys() {
       {"training", "bucket", optional_quantity<Bytes>(AT(training.bucket), kChunk), kFromSpec,
        "size of a gradient bucket; none is one buffer for all gradients, or Megatron-LM's default "
        "when they overlap: 40 million elements, a million per rank if that is more"},
+      {"training", "overlap_parameters", flag(AT(training.overlap_parameters)), kFromSpec,
+       "zero1, zero2: gather parameters during the next forward pass"},
   };
 }
 
@@ -182,6 +184,12 @@ std::vector<Key> parallelism_keys() {
        "keys and values pass around a ring, or heads for sequence by all-to-all"},
       {"parallelism", "expert_tp", integer(AT(parallelism.expert_tp), {0, 4096}), kFromSpec,
        "tensor parallelism of the experts: 1, or 0 for that of the rest"},
+      {"parallelism", "order", mesh_order(), kFromSpec,
+       "how ranks are numbered, the fastest axis first"},
+      {"parallelism", "stage_layers", stage_layers(), kFromSpec,
+       "transformer layers of each stage, then of each stage's next chunk; even is equal shares"},
+      {"parallelism", "stage_overlap", choice(AT(parallelism.stage_overlap)), kFromSpec,
+       "blocking: a stage waits for its neighbours after every pass, as Megatron-LM's 1f1b does"},
   };
 }
 
@@ -191,6 +199,12 @@ std::vector<Key> strategy_keys() {
        "how gradients are communicated"},
       {"strategy", "sharding", choice(AT(strategy.sharding)), kFromSpec,
        "who keeps what; zero1 is Megatron-LM's distributed optimizer"},
+      {"strategy", "shard_group", integer(AT(strategy.shard_group), {0, 1'000'000}), kFromSpec,
+       "hsdp: ranks that share one copy of the parameters; 0 is those of a node"},
+      {"strategy", "prefetch", integer(AT(strategy.prefetch), {0, 1000}), kFromSpec,
+       "zero3, fsdp, hsdp: layers gathered ahead of the one that runs"},
+      {"strategy", "reshard_after_forward", flag(AT(strategy.reshard_after_forward)), kFromSpec,
+       "zero3, fsdp, hsdp: parameters are gathered again for the backward pass"},
       {"strategy", "kernels", choice(AT(strategy.kernels)), kFromSpec,
        "unfused: the passes of the released implementation"},
       {"strategy", "density", number(AT(strategy.density), {1e-6, 1}), kFromSpec,

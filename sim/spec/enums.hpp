@@ -80,6 +80,16 @@ enum class Schedule { gpipe, one_f_one_b, interleaved, zb_h1, dualpipe };
 SCAPESIM_NAMES(Schedule, {gpipe, "gpipe"}, {one_f_one_b, "1f1b"}, {interleaved, "interleaved"},
                {zb_h1, "zb_h1"}, {dualpipe, "dualpipe"})
 
+/// Axes by which ranks are numbered; ep divides cp and dp ranks of a stage.
+enum class MeshAxis { tp, cp, ep, dp, pp };
+SCAPESIM_NAMES(MeshAxis, {tp, "tp"}, {cp, "cp"}, {ep, "ep"}, {dp, "dp"}, {pp, "pp"})
+
+/// When a stage goes on after sending: at once, or as Megatron-LM's 1F1B does, when neighbours have
+/// met. automatic: overlapped for the schedules that were made for it.
+enum class StageOverlap { automatic, overlapped, blocking };
+SCAPESIM_NAMES(StageOverlap, {automatic, "automatic"}, {overlapped, "overlapped"},
+               {blocking, "blocking"})
+
 /// How gradients are communicated.
 enum class Method {
   dense,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross-field rules of a scenario: what cannot be right whatever the machine.
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "sim/spec/model_rules.hpp"
@@ -15,20 +16,85 @@ void not_simulated(Violations& list, std::string key, std::string_view value, st
       {std::move(key), fmt::format("{} is not simulated in this version", value), std::move(hint)});
 }
 
-void check_parallelism(const Parallelism& parallelism, Violations& list) {
-  const auto degree = [&](const char* name, int value) {
-    if (value != 1)
-      not_simulated(list, fmt::format("parallelism.{}", name), fmt::format("{} = {}", name, value),
-                    fmt::format("set {} = 1", name));
-  };
-  degree("tp", parallelism.tp);
-  degree("pp", parallelism.pp);
-  degree("cp", parallelism.cp);
-  degree("ep", parallelism.ep);
-  degree("virtual_stages", parallelism.virtual_stages);
-  if (parallelism.sequence_parallel)
-    not_simulated(list, "parallelism.sequence_parallel", "sequence_parallel = true",
-                  "set it to false");
+/// GPUs of one copy of the model against those of the job.
+void check_degrees(const Scenario& scenario, Violations& list) {
+  const Parallelism& p = scenario.parallelism;
+  const std::int64_t model_parallel = std::int64_t{p.tp} * p.pp * p.cp;
+  const int gpus = scenario.cluster.gpus;
+  if (gpus < 1 || gpus % model_parallel == 0) return;
+  list.push_back({"parallelism.tp",
+                  fmt::format("{} GPUs do not divide into copies of {} = tp {} x pp {} x cp {}",
+                              gpus, model_parallel, p.tp, p.pp, p.cp),
+                  gpus < model_parallel ? fmt::format("at least {} GPUs are needed", model_parallel)
+                                        : "set cluster.gpus to a multiple"});
+}
+
+void check_stage_layers(const Scenario& scenario, Violations& list) {
+  const Parallelism& p = scenario.parallelism;
+  const std::int64_t parts = std::int64_t{p.pp} * p.virtual_stages;
+  std::int64_t sum = 0;
+  for (const int layers : p.stage_layers) sum += layers;
+  if (std::ssize(p.stage_layers) != parts)
+    list.push_back({"parallelism.stage_layers",
+                    fmt::format("{} numbers for {} = pp {} x virtual_stages {} parts",
+                                p.stage_layers.size(), parts, p.pp, p.virtual_stages),
+                    "one per part of the model is needed"});
+  else if (sum != scenario.model.layers)
+    list.push_back(
+        {"parallelism.stage_layers",
+         fmt::format("they sum to {}, the model has {} layers", sum, scenario.model.layers),
+         "every layer belongs to one stage"});
+}
+
+void check_stages(const Scenario& scenario, Violations& list) {
+  const Parallelism& p = scenario.parallelism;
+  const int layers = scenario.model.layers;
+  const std::int64_t parts = std::int64_t{p.pp} * p.virtual_stages;
+  if (!p.stage_layers.empty()) return check_stage_layers(scenario, list);
+  if (layers < 1 || layers % parts == 0) return;
+  const std::string key = p.virtual_stages > 1 ? "parallelism.virtual_stages" : "parallelism.pp";
+  if (parts > layers)
+    list.push_back({key,
+                    fmt::format("{} stages are more than the model's {} layers", parts, layers),
+                    fmt::format("at most {} are possible", layers)});
+  else
+    list.push_back({key, fmt::format("{} layers do not divide into {} stages", layers, parts),
+                    "say how with parallelism.stage_layers"});
+}
+
+void check_schedule(const Scenario& scenario, Violations& list) {
+  const Parallelism& p = scenario.parallelism;
+  if (p.schedule == Schedule::dualpipe)
+    not_simulated(list, "parallelism.schedule", name_of(p.schedule),
+                  "gpipe, 1f1b, interleaved or zb_h1");
+  const bool interleaved = p.schedule == Schedule::interleaved;
+  if (interleaved && p.pp > 1 && p.virtual_stages == 1)
+    list.push_back({"parallelism.virtual_stages", "interleaved stages have 2 chunks or more",
+                    "set virtual_stages = 2 or schedule = \"1f1b\""});
+  if (!interleaved && p.virtual_stages > 1)
+    list.push_back(
+        {"parallelism.virtual_stages",
+         fmt::format("{} has one chunk per stage, not {}", name_of(p.schedule), p.virtual_stages),
+         "set schedule = \"interleaved\" or virtual_stages = 1"});
+  if (p.virtual_stages > 1 && p.pp == 1)
+    list.push_back({"parallelism.virtual_stages", "without a pipeline there are no chunks",
+                    "set pp = 2 or more, or virtual_stages = 1"});
+}
+
+void check_experts(const Scenario& scenario, Violations& list) {
+  const Parallelism& p = scenario.parallelism;
+  if (p.ep == 1) return;
+  const std::int64_t ranks = std::int64_t{data_parallel_size(scenario)} * p.cp * p.tp;
+  const std::int64_t of_expert = expert_tensor_parallel(p);
+  if (ranks % (of_expert * p.ep) != 0)
+    list.push_back({"parallelism.ep",
+                    fmt::format("{} ranks of a stage do not divide into {} expert-parallel ones of "
+                                "{} each",
+                                ranks, p.ep, of_expert),
+                    "they lie inside the data, context and tensor parallel ranks"});
+  if (p.order.back() != MeshAxis::pp && p.pp > 1)
+    list.push_back({"parallelism.order", "with experts split the pipeline comes last",
+                    "such as \"tp-cp-ep-dp-pp\""});
 }
 
 bool valid_degrees(const Scenario& scenario) {
@@ -39,11 +105,13 @@ bool valid_degrees(const Scenario& scenario) {
 
 void check_batch(const Scenario& scenario, Violations& list) {
   constexpr std::int64_t kMostMicroBatches = 16'384;  // far above any job, bounds the step graph
+  constexpr std::int64_t kMostPasses = 131'072;
   if (!valid_degrees(scenario)) return;
   const std::int64_t dp = data_parallel_size(scenario);
   const std::int64_t micro_batch = scenario.training.micro_batch;
   const std::int64_t global_batch = scenario.training.global_batch;
   const std::int64_t unit = dp * micro_batch;
+  const Parallelism& p = scenario.parallelism;
   if (global_batch % unit != 0)
     list.push_back({"training.global_batch",
                     fmt::format("{} is no multiple of {} = {} data-parallel ranks x micro-batch {}",
@@ -55,6 +123,16 @@ void check_batch(const Scenario& scenario, Violations& list) {
     list.push_back({"training.global_batch",
                     fmt::format("{} micro-batches per step", global_batch / unit),
                     fmt::format("at most {} are simulated", kMostMicroBatches)});
+  else if (global_batch / unit * p.pp * p.virtual_stages > kMostPasses)
+    list.push_back({"training.global_batch",
+                    fmt::format("{} micro-batches through {} stages", global_batch / unit,
+                                std::int64_t{p.pp} * p.virtual_stages),
+                    fmt::format("at most {} passes are simulated", kMostPasses)});
+  else if (p.schedule == Schedule::interleaved && p.pp > 1 && global_batch / unit % p.pp != 0)
+    list.push_back(
+        {"training.global_batch",
+         fmt::format("{} micro-batches are no multiple of pp = {}", global_batch / unit, p.pp),
+         fmt::format("interleaved needs a multiple of {} sequences", unit * p.pp)});
 }
 
 void check_precision(const Scenario& scenario, Violations& list) {
@@ -108,19 +186,48 @@ void check_scape(const Scenario& scenario, Violations& list) {
   check_offload(scenario, list);
 }
 
+void check_sharding(const Scenario& scenario, Violations& list) {
+  const Strategy& strategy = scenario.strategy;
+  const Parallelism& p = scenario.parallelism;
+  const Sharding sharding = strategy.sharding;
+  if (sharding == Sharding::none || sharding == Sharding::zero1) return;
+  if (strategy.method == Method::scape)
+    list.push_back({"strategy.sharding",
+                    fmt::format("scape needs every rank's gradients whole, {} does not keep them",
+                                name_of(sharding)),
+                    "none or zero1"});
+  if (p.pp > 1)
+    list.push_back({"strategy.sharding",
+                    fmt::format("{} with a pipeline communicates every gradient once per "
+                                "micro-batch and is not simulated",
+                                name_of(sharding)),
+                    "none or zero1, or pp = 1"});
+  if (sharding != Sharding::hsdp || p.pp > 1) return;
+  if (p.ep > 1)
+    list.push_back(
+        {"strategy.sharding", "hsdp of split experts is not simulated", "fsdp or ep = 1"});
+  const std::int64_t copies = std::int64_t{data_parallel_size(scenario)} * p.cp;
+  if (copies < 1 || copies % shard_group(scenario) == 0) return;
+  list.push_back({"strategy.shard_group",
+                  fmt::format("{} data-parallel ranks do not divide into groups of {}", copies,
+                              shard_group(scenario)),
+                  "set strategy.shard_group to a divisor"});
+}
+
 void check_strategy(const Scenario& scenario, Violations& list) {
   const Strategy& strategy = scenario.strategy;
   const bool dense = strategy.method == Method::dense;
   const bool scape = strategy.method == Method::scape;
   if (!dense && !scape)
     not_simulated(list, "strategy.method", name_of(strategy.method), "dense or scape");
-  if (strategy.sharding != Sharding::none && strategy.sharding != Sharding::zero1)
-    not_simulated(list, "strategy.sharding", name_of(strategy.sharding), "none or zero1");
   if (dense && strategy.density < 1)
     list.push_back({"strategy.density",
                     fmt::format("dense sends everything, not {}", strategy.density),
                     "set strategy.method = \"scape\" or leave density out"});
   if (scape) check_scape(scenario, list);
+  if (scape && scenario.parallelism.ep > 1)
+    list.push_back({"parallelism.ep", "scape with split experts is not simulated", "set ep = 1"});
+  check_sharding(scenario, list);
 }
 
 }  // namespace
@@ -132,6 +239,13 @@ int data_parallel_size(const Scenario& scenario) {
   return static_cast<int>(scenario.cluster.gpus / model_parallel);
 }
 
+int shard_group(const Scenario& scenario) {
+  const int copies = data_parallel_size(scenario) * scenario.parallelism.cp;
+  const int in_node = scenario.cluster.gpus_per_node / scenario.parallelism.tp;
+  const int chosen = scenario.strategy.shard_group;
+  return std::clamp(chosen > 0 ? chosen : in_node, 1, std::max(copies, 1));
+}
+
 std::int64_t micro_batches(const Scenario& scenario) {
   return scenario.training.global_batch /
          (std::int64_t{data_parallel_size(scenario)} * scenario.training.micro_batch);
@@ -141,7 +255,14 @@ std::vector<Violation> violations(const Scenario& scenario) {
   Violations list = violations(scenario.cluster);
   check_model(scenario.model, scenario.training, list);
   check_split(scenario, list);
-  check_parallelism(scenario.parallelism, list);
+  if (valid_degrees(scenario)) {
+    check_degrees(scenario, list);
+    check_stages(scenario, list);
+    check_schedule(scenario, list);
+    check_experts(scenario, list);
+  } else {
+    check_degrees(scenario, list);
+  }
   check_batch(scenario, list);
   check_training(scenario, list);
   check_strategy(scenario, list);

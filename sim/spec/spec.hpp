@@ -2,6 +2,7 @@
 // What the user wrote, typed. Plain values; defaults describe the method as published.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -73,9 +74,15 @@ struct Training {
   Recompute recompute = Recompute::none;
   std::optional<int> recompute_layers;  ///< the first of each pipeline stage only; none: all
   Loss loss = Loss::unfused;
-  bool overlap_gradients = false;  ///< reduce buckets during the backward pass
-  std::optional<Bytes> bucket;     ///< none: one buffer for all gradients
+  bool overlap_gradients = false;   ///< reduce buckets during the backward pass
+  std::optional<Bytes> bucket;      ///< none: one buffer for all gradients
+  bool overlap_parameters = false;  ///< gather sharded parameters during the next forward pass
 };
+
+/// The axis named first varies fastest from rank to rank.
+using MeshOrder = std::array<MeshAxis, 5>;
+inline constexpr MeshOrder kMegatronOrder = {MeshAxis::tp, MeshAxis::cp, MeshAxis::ep, MeshAxis::dp,
+                                             MeshAxis::pp};
 
 struct Parallelism {
   int tp = 1;
@@ -87,6 +94,9 @@ struct Parallelism {
   bool sequence_parallel = false;
   ContextMethod context_method = ContextMethod::ring;
   int expert_tp = 0;  ///< tensor parallelism of the experts: 1, or 0 for as much as tp
+  MeshOrder order = kMegatronOrder;
+  std::vector<int> stage_layers = {};  ///< transformer layers per stage and chunk; empty: even
+  StageOverlap stage_overlap = StageOverlap::automatic;
 };
 
 struct Offload {
@@ -97,6 +107,9 @@ struct Offload {
 struct Strategy {
   Method method = Method::dense;
   Sharding sharding = Sharding::none;
+  int shard_group = 0;  ///< hsdp: ranks that share one copy, 0: those of a node
+  int prefetch = 1;     ///< zero3, fsdp, hsdp: layers gathered ahead of the one that runs
+  bool reshard_after_forward = true;  ///< zero3, fsdp, hsdp: parameters are gathered again backward
   Kernels kernels = Kernels::fused;
   double density = 1.0;    ///< share of elements sent; 0.01 is "99 % sparsity"
   int density_warmup = 0;  ///< steps of geometric warm-up from 1 to density
@@ -251,6 +264,12 @@ std::optional<int> node_number(std::string_view name);
 
 /// Ranks that hold a copy of the same parameters: gpus / (tp pp cp).
 int data_parallel_size(const Scenario& scenario);
+/// Ranks that share one expert.
+inline int expert_tensor_parallel(const Parallelism& parallelism) {
+  return parallelism.expert_tp == 0 ? parallelism.tp : parallelism.expert_tp;
+}
+/// hsdp: ranks that share one copy of the parameters.
+int shard_group(const Scenario& scenario);
 /// Micro-batches per rank and step: global_batch / (dp micro_batch). 1 or more in a valid scenario.
 std::int64_t micro_batches(const Scenario& scenario);
 

@@ -30,7 +30,8 @@ Context context_of(const spec::Scenario& scenario, const workload::Workload& wor
           .profile = profile,
           .costs = costs,
           .tensors = workload::tensors_of(workload),
-          .ranks = spec::data_parallel_size(scenario)};
+          .ranks = spec::data_parallel_size(scenario) * scenario.parallelism.cp,
+          .mesh = graph::mesh_of(scenario)};
 }
 
 void refuse_too_many(const std::string& key, std::int64_t pieces, const std::string& name) {
@@ -63,7 +64,7 @@ OpId add_pass(Program& program, const Context& context, PassSpec spec, Waits wai
 
 std::optional<OpId> add_call(Program& program, const Context& context, Call call,
                              graph::Stream stream, std::string formula, Waits waits) {
-  if (context.ranks == 1) return std::nullopt;
+  if (graph::group_size(context.mesh, call.axis) == 1) return std::nullopt;
   Operation operation;
   operation.name = call.name;
   operation.kind = graph::Kind::communication;

@@ -10,6 +10,7 @@
 #include "sim/cost/kernels.hpp"
 #include "sim/cost/profile.hpp"
 #include "sim/graph/graph.hpp"
+#include "sim/graph/mesh.hpp"
 #include "sim/spec/spec.hpp"
 #include "sim/workload/workload.hpp"
 
@@ -18,12 +19,16 @@ namespace scapesim::strategy {
 /// bulk: ring with the profile's latency per hop; scalar: a few bytes, by tree.
 enum class Regime { bulk, scalar };
 
-/// A collective call over all data-parallel ranks; bytes are the nccl-tests size.
+/// A collective call by the ranks of an axis; bytes are the nccl-tests size. On the axes that join
+/// stages (pipeline, embedding, world) the calls of one name are one collective.
 struct Call {
   std::string name;
   graph::CollectiveKind kind = graph::CollectiveKind::all_reduce;
-  Bytes bytes;
+  Bytes bytes = {};
   Regime regime = Regime::bulk;
+  graph::Axis axis = graph::Axis::data;
+  int from_stage = 0;  ///< pipeline: who sends
+  int to_stage = 0;    ///< pipeline: who receives
 };
 
 /// One rank's step: operations in issue order; collective operations index `calls`.
@@ -35,14 +40,16 @@ struct Program {
 /// Everything a strategy may look at. References outlive the program's construction only.
 struct Context {
   const spec::Scenario& scenario;
-  const workload::Workload& workload;
+  const workload::Workload& workload;  ///< what a rank of the stage holds
   const cost::Profile& profile;
   const cost::KernelCosts& costs;
   std::vector<workload::Tensor> tensors;  ///< optimizer order
-  int ranks = 1;                          ///< data-parallel size, P
+  int ranks = 1;                          ///< that hold the same dense parameters, P
+  graph::Mesh mesh = {};
+  std::int64_t tied_embedding = 0;  ///< elements of an embedding that another stage holds, too
 };
 
-/// The context of a scenario; the arguments outlive it.
+/// The context of a pipeline stage's ranks; the arguments outlive it.
 Context context_of(const spec::Scenario& scenario, const workload::Workload& workload,
                    const cost::Profile& profile, const cost::KernelCosts& costs);
 

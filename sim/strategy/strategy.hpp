@@ -11,16 +11,34 @@
 
 namespace scapesim::strategy {
 
-/// Hooks of one method into one rank's step. The plan calls them in issue order: forward and
-/// backward of all micro-batches, with gradient_ready() after a layer's last backward, then
-/// step_end() once. A method only appends operations; it never reorders or looks ahead.
+enum class Direction { forward, backward };
+
+/// A micro-batch on its way through the stage, or through one layer of it.
+struct LayerPass {
+  Direction direction = Direction::forward;
+  int layer = 0;       ///< of the stage's workload
+  bool first = false;  ///< the step's first pass through the layer in this direction
+  bool last = false;   ///< its last: behind a last backward pass all gradients are added up
+};
+
+/// Hooks of one method into one rank's step. The plan calls them in issue order: for every layer of
+/// every pass that a method watches layer_needed() before and layer_done() after it,
+/// pass_done() behind every backward pass, step_end() once. A method only appends operations; it
+/// never reorders or looks ahead.
 class Communication {
  public:
   virtual ~Communication() = default;
   /// What the first forward operation of the step must wait for.
   virtual Waits parameters_needed() { return {}; }
-  /// Gradients of `layer` are complete: `backward` is its backward pass in the last micro-batch.
-  virtual void gradient_ready(Program&, int /*layer*/, graph::OpId /*backward*/) {}
+  /// Whether a pass through the stage is issued layer by layer with hooks, or as a whole without.
+  virtual bool watches(const LayerPass&) const { return false; }
+  /// A layer is about to run: what its pass must wait for.
+  virtual Waits layer_needed(Program&, const LayerPass&) { return {}; }
+  /// A layer has run as `op`; after a backward pass it has added to the layer's gradients.
+  virtual void layer_done(Program&, const LayerPass&, graph::OpId /*op*/) {}
+  /// A backward pass through a chunk of the stage has run, watched or not: what the next pass must
+  /// wait for.
+  virtual Waits pass_done(Program&, const LayerPass&, graph::OpId /*op*/) { return {}; }
   /// All gradients are complete with `last`: communicate, update, and leave the next step's inputs.
   virtual void step_end(Program& program, graph::OpId last) = 0;
 };

@@ -53,7 +53,8 @@ class Rig {
                  .profile = profile_,
                  .costs = costs_,
                  .tensors = workload::tensors_of(workload_),
-                 .ranks = spec::data_parallel_size(scenario_)} {}
+                 .ranks = spec::data_parallel_size(scenario_) * scenario_.parallelism.cp,
+                 .mesh = graph::mesh_of(scenario_)} {}
   Rig(const Rig&) = delete;
   Rig& operator=(const Rig&) = delete;
 
@@ -70,11 +71,15 @@ class Rig {
     Program program;
     graph::OpId last{};
     for (std::size_t layer = workload_.layers.size(); layer-- > 0;) {
+      const strategy::LayerPass pass{.direction = strategy::Direction::backward,
+                                     .layer = static_cast<int>(layer),
+                                     .first = true,
+                                     .last = true};
       graph::Operation backward;
       backward.name = "backward";
       program.operations.push_back(backward);
       last = {static_cast<std::uint32_t>(program.operations.size() - 1)};
-      method->gradient_ready(program, static_cast<int>(layer), last);
+      if (method->watches(pass)) method->layer_done(program, pass, last);
     }
     method->step_end(program, last);
     return program;

@@ -211,6 +211,30 @@ TEST_CASE("equal collectives are one row with their count") {
   CHECK(m.communication[0].busbw.si() == Approx(1.5e9).epsilon(1e-12));
 }
 
+TEST_CASE("[M238] exchanges within local work are exposed communication for what they add") {
+  Operation pass = operation("forward: micro-batch 0", Kind::compute, Stream::compute, 4);
+  pass.inside = {{.name = "tensor parallel all-reduce",
+                  .kind = graph::CollectiveKind::all_reduce,
+                  .group_size = 4,
+                  .count = 8,
+                  .bytes = 1_GB,
+                  .time = Seconds(3),
+                  .exposed = Seconds(1)}};
+  const graph::StepGraph graph = one_class({pass, pass});
+  const StepMetrics m = metrics_of(graph, schedule(graph, 2));
+  CHECK(close(m.step_time, 8));
+  CHECK(close(m.breakdown.compute, 6));
+  CHECK(close(m.breakdown.exposed_communication, 2));
+  REQUIRE(m.communication.size() == 1);
+  CHECK(m.communication[0].count == 16);
+  CHECK(close(m.communication[0].time, 6));
+  CHECK(close(m.communication[0].exposed, 2));
+  CHECK(m.overlap_fraction == Approx(2.0 / 3));
+  REQUIRE(m.terms.size() == 2);
+  CHECK(m.terms[0].name == "forward");
+  CHECK(close(m.terms[0].time + m.terms[1].time, 8));
+}
+
 // [M73]
 TEST_CASE("nothing communicated has no overlap fraction") {
   const graph::StepGraph graph =

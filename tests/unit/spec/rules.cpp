@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
 
@@ -159,19 +160,8 @@ TEST_CASE("dense sends everything") {
 
 TEST_CASE("what this version does not simulate is refused by name") {
   const std::vector<std::pair<Change, std::string>> changes = {
-      {[](Scenario& s) { s.parallelism.tp = 2; }, "parallelism.tp"},
-      {[](Scenario& s) { s.parallelism.pp = 2; }, "parallelism.pp"},
-      {[](Scenario& s) { s.parallelism.cp = 2; }, "parallelism.cp"},
-      {[](Scenario& s) {
-         s.parallelism.ep = 2;
-         s.model.experts = s.model.experts_per_token = s.model.expert_ffn = 2;
-       },
-       "parallelism.ep"},
-      {[](Scenario& s) { s.parallelism.virtual_stages = 2; }, "parallelism.virtual_stages"},
-      {[](Scenario& s) { s.parallelism.sequence_parallel = true; },
-       "parallelism.sequence_parallel"},
+      {[](Scenario& s) { s.parallelism.schedule = Schedule::dualpipe; }, "parallelism.schedule"},
       {[](Scenario& s) { s.strategy.method = Method::dgc; }, "strategy.method"},
-      {[](Scenario& s) { s.strategy.sharding = Sharding::fsdp; }, "strategy.sharding"},
       {[](Scenario& s) { s.training.precision = Precision::mxfp8; }, "training.precision"},
       {[](Scenario& s) {
          s.strategy = {};
@@ -189,6 +179,75 @@ TEST_CASE("what this version does not simulate is refused by name") {
     CHECK(list[0].what.find("is not simulated in this version") != std::string::npos);
     CHECK_FALSE(list[0].hint.empty());
   }
+}
+
+Scenario dense_sound() {
+  Scenario s = sound();
+  s.strategy = {};
+  s.model.layers = 24;
+  return s;
+}
+
+Keys dense_broken_by(const Change& change) {
+  Scenario scenario = dense_sound();
+  change(scenario);
+  Keys keys;
+  for (const Violation& violation : violations(scenario)) keys.push_back(violation.key);
+  return keys;
+}
+
+TEST_CASE("splits of the model that fit the job break no rule") {
+  using P = Parallelism;
+  for (const P& parallelism :
+       {P{.tp = 2}, P{.pp = 4}, P{.tp = 2, .pp = 2, .sequence_parallel = true},
+        P{.pp = 4, .virtual_stages = 2, .schedule = Schedule::interleaved}, P{.cp = 2}, P{.ep = 4},
+        P{.pp = 2, .schedule = Schedule::zb_h1}, P{.pp = 2, .stage_layers = {11, 13}}})
+    CHECK(dense_broken_by([&](Scenario& s) { s.parallelism = parallelism; }).empty());
+  for (const Sharding sharding : {Sharding::zero2, Sharding::zero3, Sharding::fsdp, Sharding::hsdp})
+    CHECK(dense_broken_by([&](Scenario& s) { s.strategy.sharding = sharding; }).empty());
+}
+
+TEST_CASE("splits that cannot be are refused by the key that says so") {
+  using P = Parallelism;
+  const std::vector<std::pair<P, std::string>> cases = {
+      {{.tp = 3}, "parallelism.tp"},
+      {{.pp = 32}, "parallelism.pp"},
+      {{.pp = 16}, "parallelism.pp"},
+      {{.pp = 2, .stage_layers = {24}}, "parallelism.stage_layers"},
+      {{.pp = 2, .stage_layers = {12, 13}}, "parallelism.stage_layers"},
+      {{.pp = 2, .virtual_stages = 2}, "parallelism.virtual_stages"},
+      {{.pp = 2, .schedule = Schedule::interleaved}, "parallelism.virtual_stages"},
+      {{.virtual_stages = 2, .schedule = Schedule::interleaved}, "parallelism.virtual_stages"},
+  };
+  for (const auto& [parallelism, key] : cases) {
+    INFO(key << " pp " << parallelism.pp);
+    const Keys keys = dense_broken_by([&](Scenario& s) { s.parallelism = parallelism; });
+    CHECK(std::ranges::find(keys, key) != keys.end());
+  }
+}
+
+TEST_CASE("interleaved stages take micro-batches in rounds of pp") {
+  const auto change = [](int per_rank) {
+    return [=](Scenario& s) {
+      s.parallelism = {.pp = 4, .virtual_stages = 2, .schedule = Schedule::interleaved};
+      s.training.global_batch = 16 * s.training.micro_batch * per_rank;
+    };
+  };
+  CHECK(dense_broken_by(change(8)).empty());
+  CHECK(dense_broken_by(change(6)) == Keys{"training.global_batch"});
+}
+
+TEST_CASE("sharded parameters do not go with a pipeline, nor with scape") {
+  CHECK(dense_broken_by([](Scenario& s) {
+          s.strategy.sharding = Sharding::fsdp;
+          s.parallelism.pp = 2;
+        }) == Keys{"strategy.sharding"});
+  CHECK(broken_by([](Scenario& s) { s.strategy.sharding = Sharding::zero2; }) ==
+        Keys{"strategy.sharding"});
+  CHECK(dense_broken_by([](Scenario& s) {
+          s.strategy.sharding = Sharding::hsdp;
+          s.strategy.shard_group = 6;
+        }) == Keys{"strategy.shard_group"});
 }
 
 TEST_CASE("a precision needs the peak it is rated by") {

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/plan/messages.hpp"
+
+#include <map>
+
+#include "sim/strategy/optimizer.hpp"
+
+namespace scapesim::plan {
+
+namespace {
+
+using graph::OpId;
+using graph::Stream;
+
+/// Megatron-LM's 1F1B waits for its neighbours after every pass; the later schedules were made to
+/// compute meanwhile.
+bool blocks(const spec::Parallelism& parallelism) {
+  switch (parallelism.stage_overlap) {
+    case spec::StageOverlap::overlapped:
+      return false;
+    case spec::StageOverlap::blocking:
+      return true;
+    case spec::StageOverlap::automatic:
+      return parallelism.schedule == spec::Schedule::gpipe ||
+             parallelism.schedule == spec::Schedule::one_f_one_b;
+  }
+  throw InternalError("overlap of stages");
+}
+
+class Messages {
+ public:
+  Messages(std::vector<StageProgram>& stages, const spec::Scenario& scenario)
+      : stages_(stages),
+        pipeline_(pipeline_of(scenario)),
+        bytes_(message_bytes(scenario)),
+        blocking_(blocks(scenario.parallelism)) {
+    for (const StageProgram& stage : stages)
+      for (std::size_t i = 0; i < stage.order.size(); ++i)
+        position_.emplace(key(static_cast<int>(&stage - stages.data()), stage.order[i]), i);
+  }
+
+  void add_all() {
+    for (int stage = 0; stage < pipeline_.stages; ++stage)
+      for (std::size_t i = 0; i < stages_[static_cast<std::size_t>(stage)].order.size(); ++i)
+        add_behind(stage, i);
+  }
+
+ private:
+  using Key = std::tuple<int, Pass, int, int>;
+  static Key key(int stage, const Slot& slot) {
+    return {stage, slot.pass, slot.chunk, slot.micro_batch};
+  }
+  StageProgram& at(int stage) { return stages_[static_cast<std::size_t>(stage)]; }
+
+  void add_behind(int stage, std::size_t position) {
+    const Slot slot = at(stage).order[position];
+    if (slot.pass == Pass::weight_gradient) return;
+    const bool forward = slot.pass == Pass::forward;
+    const int part = part_of(pipeline_, stage, slot.chunk) + (forward ? 1 : -1);
+    if (part < 0 || part == parts(pipeline_)) return;
+    const int to = part % pipeline_.stages;
+    const Slot received{slot.pass, part / pipeline_.stages, slot.micro_batch};
+    send(stage, position, to, position_.at(key(to, received)));
+  }
+
+  void send(int from, std::size_t sent, int to, std::size_t received) {
+    const Slot slot = at(from).order[sent];
+    const bool forward = slot.pass == Pass::forward;
+    const strategy::Call call{
+        .name = std::string(forward ? "activations" : "activation gradients") + ": stage " +
+                std::to_string(from) + " to " + std::to_string(to) + ", chunk " +
+                std::to_string(slot.chunk) + ", micro-batch " + std::to_string(slot.micro_batch),
+        .kind = graph::CollectiveKind::send_recv,
+        .bytes = bytes_,
+        .axis = graph::Axis::pipeline,
+        .from_stage = from,
+        .to_stage = to};
+    const OpId sending = add(from, call, forward ? Stream::send_forward : Stream::send_backward,
+                             {{at(from).ops[sent].last}});
+    strategy::Waits posted;
+    if (blocking_ && received > 0) posted.push_back({at(to).ops[received - 1].last});
+    const OpId receiving = add(
+        to, call, forward ? Stream::receive_forward : Stream::receive_backward, std::move(posted));
+    wait(to, at(to).ops[received].first, receiving);
+    if (blocking_ && sent + 1 < at(from).ops.size())
+      wait(from, at(from).ops[sent + 1].first, sending);
+  }
+
+  OpId add(int stage, const strategy::Call& call, Stream stream, strategy::Waits waits) {
+    strategy::Program& program = at(stage).program;
+    graph::Operation operation;
+    operation.name = call.name;
+    operation.kind = graph::Kind::communication;
+    operation.stream = stream;
+    operation.work = graph::Work::collective;
+    operation.collective = {static_cast<std::uint32_t>(program.calls.size())};
+    operation.waits_for = std::move(waits);
+    operation.formula = "M236";
+    operation.calibration = "network.*";
+    operation.bytes = call.bytes;
+    program.calls.push_back(call);
+    program.operations.push_back(std::move(operation));
+    return {static_cast<std::uint32_t>(program.operations.size() - 1)};
+  }
+
+  void wait(int stage, OpId op, OpId cause) {
+    at(stage).program.operations[index(op)].waits_for.push_back({cause});
+  }
+
+  std::vector<StageProgram>& stages_;
+  Pipeline pipeline_;
+  Bytes bytes_;
+  bool blocking_;
+  std::map<Key, std::size_t> position_;
+};
+
+}  // namespace
+
+// [M236] One vector per token of the rank's share of the sequence.
+Bytes message_bytes(const spec::Scenario& scenario) {
+  const spec::Training& training = scenario.training;
+  const spec::Parallelism& parallelism = scenario.parallelism;
+  const double split = parallelism.cp * (parallelism.sequence_parallel ? parallelism.tp : 1.0);
+  const double tokens = static_cast<double>(training.micro_batch * training.sequence) / split;
+  return Bytes(tokens * scenario.model.hidden * strategy::parameter_bytes(training.precision));
+}
+
+void add_messages(std::vector<StageProgram>& stages, const spec::Scenario& scenario) {
+  if (stages.size() > 1) Messages(stages, scenario).add_all();
+}
+
+}  // namespace scapesim::plan

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/plan/pass_cost.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "sim/base/check.hpp"
+#include "sim/plan/groups.hpp"
+
+namespace scapesim::plan {
+
+namespace {
+
+using workload::Exchange;
+using workload::Operation;
+using Operations = std::vector<Operation>;
+
+const Exchange* exchange_of(const Operation& operation) {
+  return std::get_if<Exchange>(&operation.shape);
+}
+
+/// Weight gradients are the GEMMs that add to the gradient buffer.
+bool is_weight_gradient(const Operation& operation) {
+  const auto* gemm = std::get_if<cost::Gemm>(&operation.shape);
+  return gemm != nullptr && gemm->accumulate_fp32;
+}
+
+bool belongs_to(const Operation& operation, Pass pass) {
+  switch (pass) {
+    case Pass::forward:
+    case Pass::backward:
+      return true;
+    case Pass::input_gradient:
+      return !is_weight_gradient(operation);
+    case Pass::weight_gradient:
+      return is_weight_gradient(operation);
+  }
+  throw InternalError("pass");
+}
+
+void add_inside(std::vector<graph::Inside>& list, const graph::Inside& more) {
+  for (graph::Inside& inside : list)
+    if (inside.name == more.name && inside.kind == more.kind && inside.bytes == more.bytes &&
+        inside.group_size == more.group_size) {
+      inside.count += more.count;
+      inside.time += more.time;
+      inside.exposed += more.exposed;
+      return;
+    }
+  list.push_back(more);
+}
+
+/// Name of an exchange in the table of communication: its axis and kind.
+std::string row_name(const Exchange& exchange) {
+  return std::string(name_of(exchange.axis)) + " " + std::string(name_of(exchange.kind));
+}
+
+/// An exchange that runs beside the operation it names.
+struct Beside {
+  graph::Inside exchange;
+  std::string_view operation;
+};
+
+/// Ends an exchange that ran beside `time` of an operation.
+void end_exchange(PassCost& sum, std::optional<Beside>& running, Seconds time) {
+  if (!running) return;
+  running->exchange.exposed = std::max(running->exchange.time - time, Seconds(0));
+  sum.time += running->exchange.exposed;
+  add_inside(sum.inside, running->exchange);
+  running.reset();
+}
+
+// [M11] [M233] Kernels one after the other, [M177] or as fast as the host launches them; an
+// exchange holds them up, or runs beside the one it names, if that belongs to the pass, and holds
+// up what follows for what it takes longer.
+PassCost cost_of(const Operations& operations, Pass pass, const cost::KernelCosts& costs,
+                 const ExchangeTimes& exchanges) {
+  PassCost sum;
+  std::optional<Beside> running;
+  int launches = 0;
+  for (const Operation& operation : operations) {
+    if (!belongs_to(operation, pass)) continue;
+    if (running && operation.name != running->operation) end_exchange(sum, running, Seconds(0));
+    if (const Exchange* exchange = exchange_of(operation)) {
+      if (exchanges.ranks(exchange->axis) == 1) continue;
+      running = {exchanges.inside(*exchange), exchange->overlaps};
+      if (exchange->overlaps.empty()) end_exchange(sum, running, Seconds(0));
+      continue;
+    }
+    const Seconds time = workload::time_of(operation, costs);
+    sum.time += time;
+    sum.flops += workload::flops_of(operation);
+    launches += workload::launches_of(operation);
+    end_exchange(sum, running, time);
+  }
+  end_exchange(sum, running, Seconds(0));
+  sum.time = std::max(sum.time, costs.launch_time(launches));
+  return sum;
+}
+
+constexpr Pass kPasses[] = {Pass::forward, Pass::backward, Pass::input_gradient,
+                            Pass::weight_gradient};
+
+BytesPerSecond rate_alone(const graph::Phase& phase,
+                          const std::vector<graph::Resource>& resources) {
+  BytesPerSecond rate(std::numeric_limits<double>::infinity());
+  if (phase.rate_cap.si() > 0) rate = phase.rate_cap;
+  for (const graph::Load& load : phase.loads)
+    rate = std::min(rate, resources[index(load.resource)].capacity / load.flows);
+  return rate;
+}
+
+/// Every exchange of the layers that differ.
+template <class Visit>
+void for_each_exchange(const workload::Workload& workload, Visit visit) {
+  for (std::size_t i = 0; i < workload.layers.size(); ++i) {
+    const workload::Layer& layer = workload.layers[i];
+    if (layer.like < i) continue;
+    for (const Operations* operations : {&layer.forward, &layer.backward})
+      for (const Operation& operation : *operations)
+        if (const Exchange* exchange = exchange_of(operation)) visit(*exchange);
+  }
+}
+
+}  // namespace
+
+PassCost& operator+=(PassCost& sum, const PassCost& more) {
+  sum.time += more.time;
+  sum.flops += more.flops;
+  for (const graph::Inside& inside : more.inside) add_inside(sum.inside, inside);
+  return sum;
+}
+
+Seconds time_alone(const graph::Collective& collective,
+                   const std::vector<graph::Resource>& resources) {
+  Seconds time;
+  for (const graph::Phase& phase : collective.phases)
+    time += phase.latency + phase.bytes / rate_alone(phase, resources);
+  return time;
+}
+
+ExchangeTimes::ExchangeTimes(const workload::Workload& workload, const Seats& seats,
+                             const cost::Profile& profile)
+    : mesh_(seats.mesh) {
+  std::vector<GroupSet> sets;
+  std::map<graph::Axis, std::size_t> set_of;
+  std::vector<CollectiveCall> calls;
+  std::vector<Key> keys;
+  for_each_exchange(workload, [&](const Exchange& exchange) {
+    const Key key{exchange.kind, exchange.axis, exchange.bytes};
+    if (ranks(exchange.axis) == 1 || !times_.try_emplace(key).second) return;
+    keys.push_back(key);
+    const auto [set, is_new] = set_of.try_emplace(exchange.axis, sets.size());
+    if (is_new) sets.push_back(all_groups(seats, exchange.axis));
+    calls.push_back({.name = row_name(exchange),
+                     .kind = exchange.kind,
+                     .size = exchange.bytes,
+                     .group = set->second,
+                     .members = {},
+                     .profile = &profile});
+  });
+  const NetworkPlan network = plan_collectives(seats.fabric, sets, calls);
+  for (std::size_t i = 0; i < calls.size(); ++i)
+    times_[keys[i]] = {.time = time_alone(network.collectives[i], network.resources),
+                       .algorithm = network.collectives[i].algorithm,
+                       .protocol = network.collectives[i].protocol};
+}
+
+graph::Inside ExchangeTimes::inside(const Exchange& exchange) const {
+  const Alone& alone = times_.at({exchange.kind, exchange.axis, exchange.bytes});
+  return {.name = row_name(exchange),
+          .kind = exchange.kind,
+          .group_size = ranks(exchange.axis),
+          .count = 1,
+          .bytes = exchange.bytes,
+          .time = alone.time,
+          .exposed = alone.time,
+          .algorithm = alone.algorithm,
+          .protocol = alone.protocol};
+}
+
+LayerCosts::LayerCosts(const workload::Workload& workload, const cost::KernelCosts& costs,
+                       const ExchangeTimes& exchanges) {
+  for (std::size_t i = 0; i < workload.layers.size(); ++i) {
+    const workload::Layer& layer = workload.layers[i];
+    if (layer.like < i) {
+      row_of_.push_back(row_of_[layer.like]);
+      continue;
+    }
+    row_of_.push_back(rows_.size());
+    Row& row = rows_.emplace_back();
+    for (const Pass pass : kPasses)
+      row.of_pass[static_cast<std::size_t>(pass)] =
+          cost_of(pass == Pass::forward ? layer.forward : layer.backward, pass, costs, exchanges);
+  }
+}
+
+const PassCost& LayerCosts::layer(std::size_t layer, Pass pass) const {
+  return rows_[row_of_[layer]].of_pass[static_cast<std::size_t>(pass)];
+}
+
+PassCost LayerCosts::part(std::size_t begin, std::size_t end, Pass pass) const {
+  PassCost sum;
+  for (std::size_t i = begin; i < end; ++i) sum += layer(i, pass);
+  return sum;
+}
+
+}  // namespace scapesim::plan

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a pass through some layers costs: kernels, and exchanges as if they had the network for
+// themselves.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "sim/plan/groups.hpp"
+#include "sim/plan/plan.hpp"
+#include "sim/plan/schedule.hpp"
+#include "sim/workload/workload.hpp"
+
+namespace scapesim::plan {
+
+/// A pass as one piece of local work.
+struct PassCost {
+  Seconds time;
+  Flops flops;
+  std::vector<graph::Inside> inside;  ///< exchanges within the time
+};
+PassCost& operator+=(PassCost& sum, const PassCost& more);
+
+/// Times of exchanges alone on the fabric, all groups of an axis at once.
+class ExchangeTimes {
+ public:
+  ExchangeTimes(const workload::Workload& workload, const Seats& seats,
+                const cost::Profile& profile);
+  /// One call, exposed for all of its time.
+  graph::Inside inside(const workload::Exchange& exchange) const;
+  int ranks(graph::Axis axis) const { return graph::group_size(mesh_, axis); }
+
+ private:
+  struct Alone {
+    Seconds time;
+    std::string algorithm;
+    std::string protocol;
+  };
+  using Key = std::tuple<graph::CollectiveKind, graph::Axis, Bytes>;
+  graph::Mesh mesh_;
+  std::map<Key, Alone> times_;
+};
+
+/// [M11] [M233] Costs of every layer and pass.
+class LayerCosts {
+ public:
+  LayerCosts(const workload::Workload& workload, const cost::KernelCosts& costs,
+             const ExchangeTimes& exchanges);
+  const PassCost& layer(std::size_t layer, Pass pass) const;
+  /// All layers of a part, one after the other.
+  PassCost part(std::size_t begin, std::size_t end, Pass pass) const;
+
+ private:
+  struct Row {
+    PassCost of_pass[4];
+  };
+  std::vector<Row> rows_;
+  std::vector<std::size_t> row_of_;
+};
+
+/// [M234] Time of a collective that has all its resources for itself.
+Seconds time_alone(const graph::Collective& collective,
+                   const std::vector<graph::Resource>& resources);
+
+}  // namespace scapesim::plan

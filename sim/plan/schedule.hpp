@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipeline schedules as tables: which pass of which micro-batch a stage runs next. No time in here;
+// when a pass begins follows from what it waits for.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sim/spec/spec.hpp"
+
+namespace scapesim::plan {
+
+enum class Pass {
+  forward,
+  backward,         ///< whole
+  input_gradient,   ///< the half that the stage before waits for
+  weight_gradient,  ///< the half that nobody waits for
+};
+
+/// A pass of a micro-batch through one of the stage's chunks of the model.
+struct Slot {
+  Pass pass = Pass::forward;
+  int chunk = 0;
+  int micro_batch = 0;
+  auto operator<=>(const Slot&) const = default;
+};
+using StageOrder = std::vector<Slot>;
+
+struct Pipeline {
+  int stages = 1;
+  int chunks = 1;  ///< of the model per stage
+  int micro_batches = 1;
+};
+Pipeline pipeline_of(const spec::Scenario& scenario);
+
+/// One schedule: its row in the table.
+struct ScheduleRow {
+  spec::Schedule schedule;
+  std::string_view help;
+  StageOrder (*order)(const Pipeline& pipeline, int stage);
+};
+std::span<const ScheduleRow> schedules();
+
+/// [M231] What a stage runs, in order: every micro-batch once forward and once backward (whole, or
+/// both halves) through each chunk.
+StageOrder stage_order(spec::Schedule schedule, const Pipeline& pipeline, int stage);
+
+/// Chunks lie round the stages: chunk c of stage s is part c * stages + s of the model.
+inline int part_of(const Pipeline& pipeline, int stage, int chunk) {
+  return chunk * pipeline.stages + stage;
+}
+inline int parts(const Pipeline& pipeline) { return pipeline.stages * pipeline.chunks; }
+
+}  // namespace scapesim::plan

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/plan/stage_program.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace scapesim::plan {
+
+namespace {
+
+using graph::OpId;
+using strategy::Direction;
+using strategy::LayerPass;
+
+constexpr std::string_view kKernels = "gemm.*, attention.*, hbm.bandwidth_Bps, host.launch_s";
+constexpr std::string_view kExchanges = ", network.*";
+
+OpId append(strategy::Program& program, graph::Operation operation) {
+  program.operations.push_back(std::move(operation));
+  return OpId{static_cast<std::uint32_t>(program.operations.size() - 1)};
+}
+
+bool adds_gradients(Pass pass) { return pass == Pass::backward || pass == Pass::weight_gradient; }
+
+std::string_view verb(Pass pass) {
+  switch (pass) {
+    case Pass::forward:
+      return "forward";
+    case Pass::backward:
+      return "backward";
+    case Pass::input_gradient:
+      return "input gradient";
+    case Pass::weight_gradient:
+      return "weight gradient";
+  }
+  throw InternalError("pass");
+}
+
+class Builder {
+ public:
+  Builder(const StepInputs& inputs, const strategy::Context& context, int stage)
+      : inputs_(inputs),
+        context_(context),
+        stage_(stage),
+        pipeline_(pipeline_of(inputs.scenario)),
+        communication_(strategy::method_of(inputs.scenario.strategy.method).make(context)) {
+    out_.order = stage_order(inputs.scenario.parallelism.schedule, pipeline_, stage);
+    whole_.resize(static_cast<std::size_t>(pipeline_.chunks) * 4);
+    int held = 0;
+    for (int chunk = 0; chunk < pipeline_.chunks; ++chunk) {
+      first_layer_.push_back(held);
+      held += static_cast<int>(part(chunk).end - part(chunk).begin);
+    }
+    mark_ends();
+  }
+
+  StageProgram build() {
+    const OpId first = add_host("host work: step", "host.step_s");
+    for (std::size_t i = 0; i < out_.order.size(); ++i) out_.ops.push_back(add_slot(i));
+    communication_->step_end(out_.program, out_.ops.back().last);
+    auto& waits = out_.program.operations[index(first)].waits_for;
+    for (const graph::Dependency& wait : communication_->parameters_needed()) waits.push_back(wait);
+    return std::move(out_);
+  }
+
+ private:
+  const Part& part(int chunk) const {
+    return inputs_.parts[static_cast<std::size_t>(part_of(pipeline_, stage_, chunk))];
+  }
+
+  /// First forward pass and last pass that adds to the gradients, per chunk.
+  void mark_ends() {
+    const auto chunks = static_cast<std::size_t>(pipeline_.chunks);
+    first_slot_[0].assign(chunks, out_.order.size());
+    first_slot_[1].assign(chunks, out_.order.size());
+    last_slot_[0].assign(chunks, 0);
+    last_slot_[1].assign(chunks, 0);
+    for (std::size_t i = 0; i < out_.order.size(); ++i) {
+      const Slot& slot = out_.order[i];
+      if (slot.pass == Pass::input_gradient) continue;
+      const auto direction = static_cast<std::size_t>(slot.pass != Pass::forward);
+      const auto chunk = static_cast<std::size_t>(slot.chunk);
+      first_slot_[direction][chunk] = std::min(first_slot_[direction][chunk], i);
+      last_slot_[direction][chunk] = i;
+    }
+  }
+
+  LayerPass pass_at(std::size_t position) const {
+    const Slot& slot = out_.order[position];
+    const bool forward = slot.pass == Pass::forward;
+    const auto direction = static_cast<std::size_t>(!forward);
+    const auto chunk = static_cast<std::size_t>(slot.chunk);
+    return {.direction = forward ? Direction::forward : Direction::backward,
+            .layer = first_layer_[chunk],
+            .first = first_slot_[direction][chunk] == position,
+            .last = last_slot_[direction][chunk] == position};
+  }
+
+  /// [M34] Host work that the GPU waits for: a constant of the profile.
+  OpId add_host(std::string name, std::string key) {
+    graph::Operation operation;
+    operation.name = std::move(name);
+    operation.kind = graph::Kind::host;
+    operation.duration = Seconds(context_.profile.number(key));
+    operation.formula = "M34";
+    operation.calibration = std::move(key);
+    return append(out_.program, std::move(operation));
+  }
+
+  OpId add_pass(std::string name, const PassCost& cost, strategy::Waits waits) {
+    graph::Operation operation;
+    operation.name = std::move(name);
+    operation.duration = cost.time;
+    operation.flops = cost.flops;
+    operation.inside = cost.inside;
+    operation.waits_for = std::move(waits);
+    operation.formula = cost.inside.empty() ? "M11" : "M233";
+    operation.calibration = kKernels;
+    if (!cost.inside.empty()) operation.calibration += kExchanges;
+    return append(out_.program, std::move(operation));
+  }
+
+  std::string suffix(const Slot& slot) const {
+    const std::string batch = "micro-batch " + std::to_string(slot.micro_batch);
+    return pipeline_.chunks == 1 ? batch : "chunk " + std::to_string(slot.chunk) + ", " + batch;
+  }
+
+  const PassCost& whole(const Slot& slot) {
+    auto& cost =
+        whole_[static_cast<std::size_t>(slot.chunk) * 4 + static_cast<std::size_t>(slot.pass)];
+    if (!cost)
+      cost = inputs_.layer_costs.part(part(slot.chunk).begin, part(slot.chunk).end, slot.pass);
+    return *cost;
+  }
+
+  /// [M235] A pass is one operation, or one per layer where the strategy has work at layer borders.
+  SlotOps add_slot(std::size_t position) {
+    const Slot& slot = out_.order[position];
+    const LayerPass pass = pass_at(position);
+    if (slot.pass == Pass::forward && slot.chunk == 0 &&
+        context_.profile.number("host.micro_batch_s") > 0)
+      add_host("host work: micro-batch " + std::to_string(slot.micro_batch), "host.micro_batch_s");
+    // Halves of a backward pass are watched where the gradients are made.
+    const bool watched = slot.pass != Pass::input_gradient && communication_->watches(pass);
+    const std::string name(verb(slot.pass));
+    SlotOps ops;
+    if (watched) {
+      ops = add_layers(slot, pass);
+    } else {
+      ops.first = ops.last = add_pass(name + ": " + suffix(slot), whole(slot), take_waits());
+    }
+    if (adds_gradients(slot.pass))
+      next_waits_ = communication_->pass_done(out_.program, pass, ops.last);
+    return ops;
+  }
+
+  SlotOps add_layers(const Slot& slot, LayerPass pass) {
+    const Part& range = part(slot.chunk);
+    const auto count = static_cast<int>(range.end - range.begin);
+    SlotOps ops;
+    for (int i = 0; i < count; ++i) {
+      const int offset = slot.pass == Pass::forward ? i : count - 1 - i;
+      const std::size_t layer = range.begin + static_cast<std::size_t>(offset);
+      pass.layer = first_layer_[static_cast<std::size_t>(slot.chunk)] + offset;
+      strategy::Waits waits = take_waits();
+      for (const graph::Dependency& wait : communication_->layer_needed(out_.program, pass))
+        waits.push_back(wait);
+      ops.last =
+          add_pass(std::string(verb(slot.pass)) + ": " + inputs_.workload.layers[layer].name +
+                       ": micro-batch " + std::to_string(slot.micro_batch),
+                   inputs_.layer_costs.layer(layer, slot.pass), std::move(waits));
+      if (i == 0) ops.first = ops.last;
+      communication_->layer_done(out_.program, pass, ops.last);
+    }
+    return ops;
+  }
+
+  strategy::Waits take_waits() { return std::exchange(next_waits_, {}); }
+
+  const StepInputs& inputs_;
+  const strategy::Context& context_;
+  int stage_;
+  Pipeline pipeline_;
+  std::unique_ptr<strategy::Communication> communication_;
+  StageProgram out_;
+  std::vector<int> first_layer_;                           ///< per chunk, in the stage's workload
+  std::vector<std::size_t> first_slot_[2], last_slot_[2];  ///< per direction and chunk
+  std::vector<std::optional<PassCost>> whole_;             ///< per chunk and pass
+  strategy::Waits next_waits_;
+};
+
+/// Elements of an embedding that this stage shares with another one.
+std::int64_t shared_embedding(const spec::Scenario& scenario, const workload::Workload& held,
+                              int stage) {
+  const int stages = scenario.parallelism.pp;
+  if (!scenario.model.tied_embeddings || stages == 1) return 0;
+  if (stage == 0) return held.layers.front().tensors.front().numel;
+  if (stage == stages - 1) return held.layers.back().tensors.back().numel;
+  return 0;
+}
+
+}  // namespace
+
+strategy::Context context_of_stage(const spec::Scenario& scenario, const workload::Workload& held,
+                                   const cost::Profile& profile, const cost::KernelCosts& costs,
+                                   int stage) {
+  strategy::Context context = strategy::context_of(scenario, held, profile, costs);
+  context.tied_embedding = shared_embedding(scenario, held, stage);
+  return context;
+}
+
+StageProgram stage_program(const StepInputs& inputs, int stage) {
+  const workload::Workload held =
+      stage_workload(inputs.workload, inputs.scenario, inputs.parts, stage);
+  const strategy::Context context =
+      context_of_stage(inputs.scenario, held, inputs.profile, inputs.costs, stage);
+  return Builder(inputs, context, stage).build();
+}
+
+}  // namespace scapesim::plan

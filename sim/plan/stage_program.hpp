@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The step of one pipeline stage: its passes in the schedule's order with the strategy's operations
+// around them. What stages send each other is added by plan.cpp.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sim/plan/pass_cost.hpp"
+#include "sim/plan/schedule.hpp"
+#include "sim/plan/stages.hpp"
+#include "sim/strategy/strategy.hpp"
+
+namespace scapesim::plan {
+
+/// First and last operation of a pass on the compute stream.
+struct SlotOps {
+  graph::OpId first;
+  graph::OpId last;
+};
+
+struct StageProgram {
+  strategy::Program program;
+  StageOrder order;
+  std::vector<SlotOps> ops;  ///< per slot of the order
+};
+
+/// What all stages share.
+struct StepInputs {
+  const spec::Scenario& scenario;
+  const workload::Workload& workload;  ///< of the whole model
+  const cost::Profile& profile;
+  const cost::KernelCosts& costs;
+  const LayerCosts& layer_costs;
+  const std::vector<Part>& parts;
+};
+
+/// What a strategy sees of a stage; `held` is the stage's own workload and outlives the context.
+strategy::Context context_of_stage(const spec::Scenario& scenario, const workload::Workload& held,
+                                   const cost::Profile& profile, const cost::KernelCosts& costs,
+                                   int stage);
+
+StageProgram stage_program(const StepInputs& inputs, int stage);
+
+}  // namespace scapesim::plan

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters, gradients and optimizer state sharded: ZeRO-3, FSDP, and HSDP, which shards inside
+// groups and sums across them. A layer's parameters are gathered before its passes and its
+// gradients are scattered behind every backward pass.
+#include <algorithm>
+#include <deque>
+
+#include "sim/base/check.hpp"
+#include "sim/strategy/methods.hpp"
+#include "sim/strategy/optimizer.hpp"
+#include "sim/strategy/share.hpp"
+
+namespace scapesim::strategy {
+
+namespace {
+
+using graph::Axis;
+using graph::CollectiveKind;
+using graph::OpId;
+using graph::Stream;
+
+/// The axis over which parameters of an axis are sharded.
+Axis sharded_over(const Context& context, Axis axis) {
+  const bool groups = context.scenario.strategy.sharding == spec::Sharding::hsdp;
+  return groups && axis == Axis::data ? Axis::shard : axis;
+}
+
+double held(const Context& context, const Share& share) {
+  const Axis axis = sharded_over(context, share.axis);
+  return static_cast<double>(share.elements) / graph::group_size(context.mesh, axis);
+}
+
+double held_elements(const Context& context) {
+  double sum = 0;
+  for (const Share& share : shares_of(context)) sum += held(context, share);
+  return sum;
+}
+
+class FullySharded final : public Communication {
+ public:
+  explicit FullySharded(const Context& context)
+      : context_(context), shares_(shares_of(context)), strategy_(context.scenario.strategy) {}
+
+  bool watches(const LayerPass&) const override { return true; }
+
+  // [M243] A layer is gathered while those before it run: when the layer `prefetch` + 1 passes
+  // before has freed its parameters. Gradients of a layer are queued behind the gathers that were
+  // issued first.
+  Waits layer_needed(Program& program, const LayerPass& pass) override {
+    Waits needed;
+    const bool kept = pass.direction == Direction::backward && !strategy_.reshard_after_forward;
+    if (!kept && !still_held(pass)) {
+      const auto& layer = context_.workload.layers[static_cast<std::size_t>(pass.layer)];
+      for (const Share& share : shares_)
+        also_wait(needed, gather(program, share.axis, elements_of(layer, share.axis)));
+    }
+    send_gradients(program, static_cast<std::size_t>(strategy_.prefetch));
+    return needed;
+  }
+
+  void layer_done(Program&, const LayerPass& pass, OpId op) override {
+    passes_.push_back(op);
+    held_layer_ = pass.layer;
+    if (pass.direction == Direction::backward) {
+      pending_.push_back({pass.layer, op, pass.last});
+      held_layer_.reset();
+    }
+  }
+
+  void step_end(Program& program, OpId last) override {
+    send_gradients(program, 0);
+    Waits ready = reduced_;
+    const OpId upkeep = add_upkeep(program, context_, held_elements(context_), last);
+    const Waits gradients = ready.empty() ? Waits{{upkeep}} : ready;
+    also_wait(ready, add_norm(program, context_, gradients));
+    const OpId update = add_update(program, context_, held_elements(context_), ready);
+    for (const OpId first : first_gathers_)
+      program.operations[index(first)].waits_for.push_back({update, 1});
+  }
+
+ private:
+  struct Pending {
+    int layer = 0;
+    OpId backward;
+    bool last = false;
+  };
+
+  /// The layer that ran last is still whole.
+  bool still_held(const LayerPass& pass) const {
+    return held_layer_ == pass.layer && pass.direction == Direction::backward;
+  }
+
+  std::optional<OpId> gather(Program& program, Axis axis, std::int64_t elements) {
+    if (elements == 0) return std::nullopt;
+    const double element = parameter_bytes(context_.scenario.training.precision);
+    Waits room;
+    const auto ahead = static_cast<std::size_t>(strategy_.prefetch) + 1;
+    if (passes_.size() >= ahead) room.push_back({passes_[passes_.size() - ahead]});
+    const auto call = add_call(program, context_,
+                               {.name = call_name("parameter all-gather", axis),
+                                .kind = CollectiveKind::all_gather,
+                                .bytes = Bytes(static_cast<double>(elements) * element),
+                                .axis = sharded_over(context_, axis)},
+                               Stream::communication, "M243", room);
+    if (call && room.empty()) first_gathers_.push_back(*call);
+    return call;
+  }
+
+  void send_gradients(Program& program, std::size_t left) {
+    for (; pending_.size() > left; pending_.pop_front()) {
+      const Pending& pending = pending_.front();
+      const auto& layer = context_.workload.layers[static_cast<std::size_t>(pending.layer)];
+      for (const Share& share : shares_)
+        scatter(program, share.axis, elements_of(layer, share.axis), pending);
+    }
+  }
+
+  // [M244] Every backward pass scatters its gradients; across the groups of HSDP the shares are
+  // summed as well.
+  void scatter(Program& program, Axis axis, std::int64_t elements, const Pending& pending) {
+    if (elements == 0) return;
+    const double element = gradient_bytes(context_.scenario.training.gradient_dtype);
+    const Bytes size(static_cast<double>(elements) * element);
+    const Axis shard = sharded_over(context_, axis);
+    auto done = add_call(program, context_,
+                         {.name = call_name("gradient reduce-scatter", axis),
+                          .kind = CollectiveKind::reduce_scatter,
+                          .bytes = size,
+                          .axis = shard},
+                         Stream::communication, "M244", {{pending.backward}});
+    if (shard == Axis::shard) {
+      Waits ready{{pending.backward}};
+      also_wait(ready, done);
+      const auto summed = add_call(program, context_,
+                                   {.name = "gradient all-reduce",
+                                    .kind = CollectiveKind::all_reduce,
+                                    .bytes = size / graph::group_size(context_.mesh, shard),
+                                    .axis = Axis::replica},
+                                   Stream::communication, "M244", ready);
+      if (summed) done = summed;
+    }
+    if (done && pending.last) reduced_.push_back({*done});
+  }
+
+  const Context& context_;
+  std::vector<Share> shares_;
+  const spec::Strategy& strategy_;
+  std::vector<OpId> passes_;         ///< in order
+  std::optional<int> held_layer_;    ///< gathered by the pass before
+  std::deque<Pending> pending_;      ///< gradients computed and not yet queued
+  std::vector<OpId> first_gathers_;  ///< that only the step before can hold up
+  Waits reduced_;
+};
+
+/// Elements of the largest layers that are whole at once.
+double gathered_elements(const Context& context) {
+  std::vector<std::int64_t> sizes;
+  for (const workload::Layer& layer : context.workload.layers)
+    sizes.push_back(elements_of(layer, Axis::data) + elements_of(layer, Axis::expert_data));
+  if (context.scenario.strategy.reshard_after_forward) {
+    std::ranges::sort(sizes, std::greater{});
+    sizes.resize(
+        std::min(sizes.size(), static_cast<std::size_t>(context.scenario.strategy.prefetch) + 1));
+  }
+  double sum = 0;
+  for (const std::int64_t size : sizes) sum += static_cast<double>(size);
+  return sum;
+}
+
+}  // namespace
+
+bool is_fully_sharded(spec::Sharding sharding) {
+  return sharding == spec::Sharding::zero3 || sharding == spec::Sharding::fsdp ||
+         sharding == spec::Sharding::hsdp;
+}
+
+std::unique_ptr<Communication> make_fully_sharded(const Context& context) {
+  return std::make_unique<FullySharded>(context);
+}
+
+// [M245] A share of everything (Rajbhandari 2020, table 1), the layers gathered at once and the
+// gradients of the layer that runs. FSDP keeps fp32 shards alone and casts what it gathers; ZeRO-3
+// keeps a share in compute precision beside its master weights.
+StateMemory fully_sharded_memory(const Context& context) {
+  const spec::Training& training = context.scenario.training;
+  const bool keeps_copy = context.scenario.strategy.sharding == spec::Sharding::zero3;
+  const bool mixed = training.precision != spec::Precision::fp32;
+  const double n = held_elements(context);
+  const double parameter = parameter_bytes(training.precision);
+  const double master = mixed ? 4.0 : 0.0;
+  std::int64_t largest = 0;
+  for (const workload::Layer& layer : context.workload.layers)
+    largest = std::max(largest, workload::parameters_of(layer));
+  const double gradient = gradient_bytes(training.gradient_dtype);
+  return {.parameters = Bytes(n * (keeps_copy || !mixed ? parameter : 0)),
+          .gradients = Bytes(n * gradient),
+          .optimizer = Bytes(n * (4.0 * moments(training.optimizer) + master)),
+          .strategy = Bytes(gathered_elements(context) * parameter +
+                            static_cast<double>(largest) * gradient),
+          .step_end = Bytes(0)};
+}
+
+}  // namespace scapesim::strategy
