@@ -78,7 +78,10 @@ class Messages {
     const OpId sending = add(from, call, forward ? Stream::send_forward : Stream::send_backward,
                              {{at(from).ops[sent].last}});
     strategy::Waits posted;
-    if (blocking_ && received > 0) posted.push_back({at(to).ops[received - 1].last});
+    // With several chunks neighbours send to each other at once: Megatron-LM batches the receives
+    // with the sends, so that none waits for the other.
+    if (blocking_ && pipeline_.chunks == 1 && received > 0)
+      posted.push_back({at(to).ops[received - 1].last});
     const OpId receiving = add(
         to, call, forward ? Stream::receive_forward : Stream::receive_backward, std::move(posted));
     wait(to, at(to).ops[received].first, receiving);

@@ -64,9 +64,6 @@ void check_stages(const Scenario& scenario, Violations& list) {
 
 void check_schedule(const Scenario& scenario, Violations& list) {
   const Parallelism& p = scenario.parallelism;
-  if (p.schedule == Schedule::dualpipe)
-    not_simulated(list, "parallelism.schedule", name_of(p.schedule),
-                  "gpipe, 1f1b, interleaved or zb_h1");
   const bool interleaved = p.schedule == Schedule::interleaved;
   if (interleaved && p.pp > 1 && p.virtual_stages == 1)
     list.push_back({"parallelism.virtual_stages", "interleaved stages have 2 chunks or more",
@@ -255,6 +252,9 @@ std::vector<Violation> violations(const Scenario& scenario) {
   Violations list = violations(scenario.cluster);
   check_model(scenario.model, scenario.training, list);
   check_split(scenario, list);
+  if (scenario.parallelism.schedule == Schedule::dualpipe)
+    not_simulated(list, "parallelism.schedule", name_of(scenario.parallelism.schedule),
+                  "gpipe, 1f1b, interleaved or zb_h1");
   if (valid_degrees(scenario)) {
     check_degrees(scenario, list);
     check_stages(scenario, list);

@@ -38,7 +38,8 @@ TEST_CASE("a run has exactly the documented keys in the documented order") {
   CHECK(keys(run["breakdown_s"]) ==
         Keys{"compute", "optimizer", "exposed_communication", "copy", "host", "bubble"});
   CHECK(keys(run["communication"][0]) == Keys{"name", "collective", "group_size", "count",
-                                              "bytes_B", "busbw_Bps", "time_s", "exposed_s"});
+                                              "bytes_B", "busbw_Bps", "time_s", "exposed_s",
+                                              "algorithm", "protocol"});
   CHECK(keys(run["memory_B"]) == Keys{"parameters", "gradients", "optimizer", "strategy",
                                       "activations", "temporary", "total", "context", "capacity"});
   CHECK(keys(run["warnings"][0]) == Keys{"code", "message"});
