@@ -68,7 +68,7 @@ std::string groups_text(const std::vector<Score>& scores) {
     const bool any = score.rows > score.infeasible;
     const auto shown = [&](double share) { return any ? percent(share) : "-"; };
     cells.push_back({score.by, score.by == "all" ? "" : score.name, fmt::format("{}", score.rows),
-                     shown(score.median), shown(score.p90), shown(score.worst),
+                     shown(score.median), shown(score.mean), shown(score.p90), shown(score.worst),
                      any ? signed_percent(score.bias) : "-",
                      score.covered ? percent(*score.covered) : "",
                      fmt::format("{}", score.infeasible)});
@@ -77,6 +77,7 @@ std::string groups_text(const std::vector<Score>& scores) {
                 {"", Align::left},
                 {"rows"},
                 {"median error"},
+                {"mean"},
                 {"90th percentile"},
                 {"worst"},
                 {"bias"},
@@ -126,6 +127,7 @@ Json score_json(const Score& score) {
           {"rows", score.rows},
           {"infeasible", score.infeasible},
           {"median_error", known(score.median)},
+          {"mean_error", known(score.mean)},
           {"p90_error", known(score.p90)},
           {"worst_error", known(score.worst)},
           {"bias", known(score.bias)},

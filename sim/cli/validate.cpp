@@ -100,7 +100,7 @@ Action declare_validate(CLI::App& app) {
   app.add_flag("--all", options->all, "Every row of a table, not only the ten worst");
   add_file(app, "--budget", options->budget,
            "Limits for a table of runs: group,statistic,limit,why with groups like gpu=H100-SXM or "
-           "all, and statistics median, p90, worst, bias, infeasible")
+           "all, and statistics median, mean, p90, worst, bias, infeasible")
       ->type_name("FILE");
   app.add_option("--interval", options->interval,
                  "on (default) or off: whether intervals are predicted for a table's rows")

@@ -203,7 +203,8 @@ Seconds KernelCosts::time(const Gemm& gemm) const {
   // C is written as bf16 also by fp8 inputs; an fp32 accumulator is read and written.
   const double output_bytes = gemm.accumulate_fp32 ? 8.0 : std::max(2.0, element_bytes_);
   const Bytes traffic(groups * ((m * k + n * k) * element_bytes_ + m * n * output_bytes));
-  return std::max(arithmetic(gemm), traffic / hbm_) + launch_ + (groups - 1) * group_launch_;
+  const double more_launches = gemm.batched ? 0 : groups - 1;
+  return std::max(arithmetic(gemm), traffic / hbm_) + launch_ + more_launches * group_launch_;
 }
 
 double KernelCosts::attention_share(const Attention& attention, double head_dim,

@@ -23,6 +23,7 @@ struct Gemm {
   std::int64_t k = 0;
   bool accumulate_fp32 = false;  ///< weight gradient added to an fp32 buffer in the epilogue
   std::int64_t groups = 1;
+  bool batched = false;  ///< groups at one stride: a single launch for all of them
 };
 
 /// Flash attention of one layer.

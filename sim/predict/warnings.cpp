@@ -114,12 +114,17 @@ void warn_of_data_sheet(std::vector<result::Warning>& list, const spec::Scenario
 
 void warn_of_assumptions(std::vector<result::Warning>& list, const cost::Profile& profile,
                          const graph::StepGraph& graph) {
+  constexpr std::size_t kShown = 4;
   std::string keys;
+  std::size_t count = 0;
   for (const std::string& key : used_keys(profile, graph)) {
     const auto number = profile.numbers.find(key);
-    if (number != profile.numbers.end() && number->second.origin.kind == cost::Provenance::assumed)
-      keys += (keys.empty() ? "" : ", ") + key;
+    if (number == profile.numbers.end() || number->second.origin.kind != cost::Provenance::assumed)
+      continue;
+    if (++count <= kShown) keys += (keys.empty() ? "" : ", ") + key;
   }
+  if (count > kShown)
+    keys += fmt::format(" and {} more (scapesim calibrate --show {})", count - kShown, profile.id);
   if (!keys.empty())
     list.push_back({"assumed", "assumed, not measured, in profile " + profile.id + ": " + keys});
 }

@@ -157,6 +157,8 @@ std::vector<Key> training_keys() {
        "activations computed again in the backward pass"},
       {"training", "recompute_layers", optional_integer(AT(training.recompute_layers), {0, 10'000}),
        kFromSpec, "only so many layers of each pipeline stage, from its first; none is all"},
+      {"training", "attention", choice(AT(training.attention)), kFromSpec,
+       "attention core: flash, or two batched products and a softmax that write all scores"},
       {"training", "loss", choice(AT(training.loss)), kFromSpec,
        "cross-entropy in Megatron-LM's passes, or in one kernel"},
       {"training", "overlap_gradients", flag(AT(training.overlap_gradients)), kFromSpec,

@@ -66,6 +66,11 @@ SCAPESIM_NAMES(Optimizer, {adams, "adams"}, {adamw, "adamw"}, {sgd, "sgd"}, {lam
 enum class Recompute { none, selective, full };
 SCAPESIM_NAMES(Recompute, {none, "none"}, {selective, "selective"}, {full, "full"})
 
+/// Attention core: one kernel that keeps no scores (Dao 2022), or two batched products and a
+/// softmax that write them.
+enum class AttentionCore { flash, unfused };
+SCAPESIM_NAMES(AttentionCore, {flash, "flash"}, {unfused, "unfused"})
+
 /// Cross-entropy: Megatron-LM's passes in fp32, or one kernel that reads and overwrites the logits.
 enum class Loss { unfused, fused };
 SCAPESIM_NAMES(Loss, {unfused, "unfused"}, {fused, "fused"})

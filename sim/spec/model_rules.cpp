@@ -140,6 +140,9 @@ void check_context_split(const Scenario& scenario, Violations& list) {
                     fmt::format("{} tokens do not divide into {} parts of cp = {}",
                                 scenario.training.sequence, parts, p.cp),
                     parts == p.cp ? "a multiple of cp" : "a multiple of 2 cp"});
+  if (scenario.training.attention == AttentionCore::unfused && p.cp > 1)
+    list.push_back({"training.attention", "the scores of an unfused core are not split over cp",
+                    "set training.attention = \"flash\" or cp = 1"});
   if (ring && has_window(scenario))
     list.push_back({"parallelism.context_method",
                     "a ring does not skip what lies outside a sliding window",

@@ -73,6 +73,7 @@ struct Training {
   Optimizer optimizer = Optimizer::adamw;
   Recompute recompute = Recompute::none;
   std::optional<int> recompute_layers;  ///< the first of each pipeline stage only; none: all
+  AttentionCore attention = AttentionCore::flash;
   Loss loss = Loss::unfused;
   bool overlap_gradients = false;   ///< reduce buckets during the backward pass
   std::optional<Bytes> bucket;      ///< none: one buffer for all gradients

@@ -218,6 +218,7 @@ Score score_of(std::string by, std::string name, const std::vector<const ScoredR
   if (sizes.empty()) return score;
   score.bias = median(errors);
   score.median = median(sizes);
+  for (const double size : sizes) score.mean += size / static_cast<double>(sizes.size());
   std::ranges::sort(sizes);
   score.p90 = quantile(sizes, 0.9);
   score.worst = sizes.back();
@@ -262,6 +263,7 @@ struct Statistic {
   double (*value)(const Score&);
 };
 constexpr Statistic kStatistics[] = {
+    {"mean", [](const Score& s) { return s.mean; }},
     {"median", [](const Score& s) { return s.median; }},
     {"p90", [](const Score& s) { return s.p90; }},
     {"worst", [](const Score& s) { return s.worst; }},
@@ -315,7 +317,15 @@ std::optional<double> error_of(const ScoredRow& row) {
   return *row.predicted / row.measured - 1;
 }
 
-std::span<const TableSuite> table_suites() { return {}; }
+std::span<const TableSuite> table_suites() {
+  static constexpr TableSuite kSuites[] = {
+      {"training", "published training steps, A100 to B200 and GH200",
+       "calib/data/training-runs.csv", "calib/data/training-budget.csv"},
+      {"vtrain", "vTrain's public step times on A100", "calib/data/vtrain-runs.csv",
+       "calib/data/vtrain-budget.csv"},
+  };
+  return kSuites;
+}
 
 Scores score_rows(const fs::path& table, const RowsOptions& options) {
   const PredictOptions how{.driver = engine::Driver::standalone,

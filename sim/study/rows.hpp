@@ -42,6 +42,7 @@ struct Score {
   int rows = 0;
   int infeasible = 0;  ///< ran, and were predicted not to fit
   double median = 0;   ///< of |error|
+  double mean = 0;     ///< the same, mean
   double p90 = 0;
   double worst = 0;
   double bias = 0;                ///< median of the signed error
@@ -59,7 +60,7 @@ struct Scores {
 /// Reads and predicts a table. Columns: keys of a scenario ("cluster.gpus"), `scenario` (a file
 /// below the keys, relative to the table), `metric` and `value`, and for people `row`, `source`,
 /// `quality`, `note`. `budget`, a table group,statistic,limit,why with groups like "gpu=H100" or
-/// "all" and statistics rows, median, p90, bias, worst, infeasible. Throws InputError with every
+/// "all" and statistics median, mean, p90, bias, worst, infeasible. Throws InputError with every
 /// problem of all rows.
 struct RowsOptions {
   std::optional<std::filesystem::path> budget;

@@ -190,10 +190,40 @@ void add_ulysses_attention(Operations& list, const Shape& s, Attention core, int
   exchange(" output all-to-all", after);
 }
 
+/// [M263] Elements of the score matrices of a micro-batch on the rank.
+double scores_of(const Shape& s) { return times(s.batch * s.heads, s.sequence * s.sequence); }
+
+/// [M262] Scores are written, read by a fused scale, mask and softmax, written and read again; the
+/// causal mask saves nothing. Backward: value gradients, gradients of the probabilities, of the
+/// scores, of queries and keys (Narayanan 2021 sec. 4.2, Korthikanti 2022 fig. 3; no dropout).
+void add_unfused_attention(Operations& list, const Shape& s, const Attention& core) {
+  const int64_t groups = s.batch * s.heads;
+  const auto product = [&](const char* name, int64_t m, int64_t n, int64_t k) {
+    list.push_back({name, Gemm{.m = m, .n = n, .k = k, .groups = groups, .batched = true}});
+  };
+  const auto softmax = [&](const char* name, double visits) {
+    list.push_back({name, Pass{.traffic = activation_bytes(s, visits * scores_of(s))}});
+  };
+  const int64_t length = s.sequence;
+  if (!core.backward) {
+    product("attention scores", length, length, s.head_dim);
+    softmax("attention softmax", 2);
+    product("attention values", length, s.value_dim, length);
+    return;
+  }
+  product("attention backward values", length, s.value_dim, length);
+  product("attention backward probabilities", length, length, s.value_dim);
+  softmax("attention backward softmax", 3);
+  product("attention backward queries", length, s.head_dim, length);
+  product("attention backward keys", length, s.head_dim, length);
+}
+
 void add_core(Operations& list, const spec::Parallelism& parallelism, const Shape& s,
               const Attention& core) {
   const int64_t inputs = s.query + s.key + s.value;
-  if (s.cp == 1)
+  if (s.core == spec::AttentionCore::unfused)
+    add_unfused_attention(list, s, core);
+  else if (s.cp == 1)
     list.push_back({core.backward ? "attention backward" : "attention", core});
   else if (parallelism.context_method == spec::ContextMethod::all_to_all)
     add_ulysses_attention(list, s, core, core.backward ? s.attended : inputs,
@@ -233,7 +263,11 @@ Branch attention_branch(const spec::Model& model, const spec::Parallelism& paral
   add_core(branch.backward, parallelism, s, core);
   add_qkv_backward(branch.backward, model, s);
   branch.kept = kept_elements(model, s);
-  branch.statistics = Bytes(static_cast<double>(s.tokens) * kFloat * static_cast<double>(s.heads));
+  // What recomputing the core saves: statistics of the softmax, or its whole output.
+  branch.statistics =
+      s.core == spec::AttentionCore::unfused
+          ? activation_bytes(s, scores_of(s))
+          : Bytes(static_cast<double>(s.tokens) * kFloat * static_cast<double>(s.heads));
   return branch;
 }
 

@@ -65,6 +65,7 @@ Shape shape_of(const spec::Model& model, const spec::Training& training,
   s.tp = parallelism.tp;
   s.cp = parallelism.cp;
   s.sequence_parallel = parallelism.sequence_parallel && s.tp > 1;
+  s.core = training.attention;
   s.batch = training.micro_batch;
   s.sequence = training.sequence;
   s.tokens = s.batch * share(s.sequence, s.cp);

@@ -26,6 +26,7 @@ struct Shape {
   std::int64_t vocab;
   std::int64_t tp, cp;
   bool sequence_parallel;
+  spec::AttentionCore core;
   double element;  ///< bytes of an activation
   double narrow;   ///< bytes of both copies of an element cast for products, 0: none is cast
   // Experts of the rank.

@@ -320,7 +320,8 @@ Seconds time_of(const Operation& operation, const cost::KernelCosts& costs) {
 }
 
 int launches_of(const Operation& operation) {
-  if (const auto* gemm = std::get_if<Gemm>(&operation.shape)) return static_cast<int>(gemm->groups);
+  if (const auto* gemm = std::get_if<Gemm>(&operation.shape))
+    return gemm->batched ? 1 : static_cast<int>(gemm->groups);
   if (const auto* pass = std::get_if<Pass>(&operation.shape)) return pass->launches;
   return std::holds_alternative<Attention>(operation.shape) ? 1 : 0;
 }
@@ -328,7 +329,10 @@ int launches_of(const Operation& operation) {
 Workload workload_of(const spec::Model& model, const spec::Training& training,
                      const spec::Parallelism& parallelism) {
   const Shape s = shape_of(model, training, parallelism);
-  const std::vector<Layer> whole = layers_of(model, training, {}, whole_shape(model, training));
+  // Model FLOPs [M3] do not depend on how attention is computed.
+  spec::Training counted = training;
+  counted.attention = spec::AttentionCore::flash;
+  const std::vector<Layer> whole = layers_of(model, counted, {}, whole_shape(model, counted));
   Workload work;
   add_counts(work, model, whole);
   work.model_flops = step_flops(whole);

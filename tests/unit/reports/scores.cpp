@@ -32,6 +32,7 @@ study::Scores scores_of_thirteen() {
                            .rows = 13,
                            .infeasible = 1,
                            .median = 0.5,
+                           .mean = 0.5,
                            .p90 = 1,
                            .worst = 1.1,
                            .bias = 0.5,

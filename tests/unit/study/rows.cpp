@@ -73,6 +73,7 @@ TEST_CASE("[M260] a score is the median, 90th percentile and bias of its rows' e
   const study::Score& all = scores.scores[0];
   CHECK(all.rows == 4);
   CHECK(all.median == Approx(0.375).epsilon(1e-4));
+  CHECK(all.mean == Approx(0.4375).epsilon(1e-4));
   CHECK(all.p90 == Approx(1).epsilon(1e-4));
   CHECK(all.worst == Approx(1).epsilon(1e-4));
   CHECK(all.bias == Approx(0.125).epsilon(1e-4));
