@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -174,6 +175,10 @@ std::vector<Mode> modes_for(const CollectiveCall& call, const Site& site,
   const bool any_offered = std::ranges::any_of(known, &Mode::offered);
   if (!call.protocol && any_offered)
     std::erase_if(known, [](const Mode& mode) { return !mode.offered; });
+  // Forced where the library would take another algorithm: its large sizes run Simple.
+  const auto is_simple = [](const Mode& mode) { return mode.protocol == graph::Protocol::simple; };
+  if (!call.protocol && !any_offered && std::ranges::any_of(known, is_simple))
+    std::erase_if(known, std::not_fn(is_simple));
   if (!call.protocol) return known;
   std::erase_if(known, [&](const Mode& mode) { return mode.protocol != *call.protocol; });
   if (known.empty())

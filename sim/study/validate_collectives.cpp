@@ -9,6 +9,7 @@
 #include "sim/base/csv.hpp"
 #include "sim/base/file.hpp"
 #include "sim/base/unit_text.hpp"
+#include "sim/predict/predict.hpp"
 #include "sim/study/validate.hpp"
 
 namespace scapesim::study {
@@ -67,6 +68,33 @@ std::optional<double> median_of(const std::vector<Scored>& tables, std::string_v
   return median(list);
 }
 
+/// The machine of a table: full nodes with its line rates on one switch; latencies are the
+/// profile's.
+spec::Cluster cluster_of(const calib::TimedCall& call) {
+  spec::Cluster cluster;
+  cluster.nodes = call.layout.nodes;
+  cluster.gpus = call.layout.ranks;
+  cluster.gpus_per_node = call.layout.ranks / call.layout.nodes;
+  cluster.nics_per_node = std::max(1, call.layout.nics_per_node);
+  // A table of one node states no NIC, one of single GPUs no node link: neither carries anything.
+  constexpr BytesPerSecond kUnused(1e9);
+  cluster.nic_bandwidth = call.rates.nic.si() > 0 ? call.rates.nic : kUnused;
+  cluster.node_link_bandwidth = call.rates.node_link.si() > 0 ? call.rates.node_link : kUnused;
+  cluster.fabric.kind = spec::FabricKind::switch_;
+  return cluster;
+}
+
+/// As the simulator times it. An algorithm that the profile does not know is left to its choice.
+Seconds simulated(const cost::Profile& profile, const calib::TimedCall& call) {
+  const std::vector<cost::Mode> modes = cost::modes_of(&profile, call.kind, call.size, call.layout);
+  const bool known = call.algorithm && std::ranges::any_of(modes, [&](const cost::Mode& mode) {
+                       return mode.algorithm == call.algorithm;
+                     });
+  CollectiveOptions options;
+  if (known) options.algorithm = call.algorithm;
+  return predict_collective(call.kind, call.size, cluster_of(call), &profile, options).time;
+}
+
 /// Predicts the calls of a table; rows and errors of its large ones.
 Scored score(const calib::Sweep& sweep, const cost::Profile& profile, const std::string& relation,
              std::vector<ValidationRow>& rows) {
@@ -76,7 +104,7 @@ Scored score(const calib::Sweep& sweep, const cost::Profile& profile, const std:
                .errors = {}};
   for (const calib::TimedCall& call : sweep.calls) {
     if (call.size < kSmallest) continue;
-    const Seconds predicted = calib::predicted_alone(profile, call);
+    const Seconds predicted = simulated(profile, call);
     rows.push_back({.model = sweep.name,
                     .series = fmt::format("{} {}", relation, text_of(call.size)),
                     .gpus = call.layout.ranks,
