@@ -29,13 +29,17 @@ std::string explained_text(const study::Explained& explained) {
          term.predicted && term.measured ? in_unit(*term.measured - *term.predicted, unit) : "",
          term.cause});
   const bool inside = explained.low <= explained.measured && explained.measured <= explained.high;
+  const std::string interval =
+      explained.low == explained.high
+          ? ""
+          : fmt::format(" (90 % interval {} - {}, measured {})", in_unit(explained.low, unit),
+                        in_unit(explained.high, unit), inside ? "inside" : "outside");
   std::string out = fmt::format(
       "{} on {} GPUs, calibration {}, against {} ({})\n\n"
-      "step: predicted {} {} (90 % interval {} - {}), measured {} {}, {}: {} the interval\n\n",
+      "step: predicted {} {}{}, measured {} {}, {}\n\n",
       explained.scenario, explained.gpus, explained.calibration, explained.file, explained.format,
-      in_unit(explained.predicted, unit), unit.name, in_unit(explained.low, unit),
-      in_unit(explained.high, unit), in_unit(explained.measured, unit), unit.name,
-      difference(explained.measured, explained.predicted), inside ? "inside" : "outside");
+      in_unit(explained.predicted, unit), unit.name, interval, in_unit(explained.measured, unit),
+      unit.name, difference(explained.measured, explained.predicted));
   const std::string in(unit.name);
   out += table({{"part", Align::left},
                 {"predicted " + in},

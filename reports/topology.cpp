@@ -13,6 +13,12 @@
 namespace scapesim::reports {
 namespace {
 
+std::string plural_of(std::string_view name) {
+  if (name.ends_with('h')) return fmt::format("{}es", name);
+  if (name.ends_with('y')) return fmt::format("{}ies", name.substr(0, name.size() - 1));
+  return fmt::format("{}s", name);
+}
+
 using Json = nlohmann::ordered_json;
 using topology::Fabric;
 using topology::Level;
@@ -31,8 +37,7 @@ std::string general_text(const TopologyView& view) {
   const Fabric& fabric = view.fabric;
   std::vector<std::vector<std::string>> rows = {{"nodes", std::to_string(nodes_of(view))}};
   for (const auto& [kind, count] : vertex_counts(fabric))
-    rows.push_back({fmt::format("{}{}", name_of(kind), name_of(kind).ends_with("h") ? "es" : "s"),
-                    std::to_string(count)});
+    rows.push_back({plural_of(name_of(kind)), std::to_string(count)});
   rows.push_back({"latency", text_of(view.cluster.fabric.latency) + " end to end between nodes"});
   rows.push_back({"diameter", fmt::format("{} hops from NIC to NIC", fabric.diameter())});
   const BytesPerSecond bisection = fabric.bisection();

@@ -27,7 +27,8 @@ Output explain(const Options& options) {
     refuse("--series", "the scenario has several series", "name the one that was measured");
   const calib::Observations observed =
       calib::import_file(options.trace.empty() ? options.log : options.trace);
-  const study::Explained explained = study::explain(series.front(), observed);
+  const study::Explained explained = study::explain(
+      series.front(), observed, predict_options(options.scenario, engine::Driver::standalone));
   return {.text = options.format.json ? reports::explained_json(explained)
                                       : reports::explained_text(explained)};
 }

@@ -160,13 +160,18 @@ std::vector<Mode> modes_for(const CollectiveCall& call, const Site& site,
     known = cost::modes_of(call.profile, call.kind, call.size, layout);
   else
     known = {{.algorithm = default_algorithm(call.kind), .terms = call.terms}};
-  const Mode first = known.front();
+  const auto is_simple = [](const Mode& mode) { return mode.protocol == graph::Protocol::simple; };
+  const auto bulk = std::ranges::find_if(known, is_simple);
+  const Mode first = bulk == known.end() ? known.front() : *bulk;
   if (call.algorithm) {
     const std::string_view why = obstacle(site, call, *call.algorithm);
     if (!why.empty())
       refuse(call, "algorithm", fmt::format("{} cannot run: {}", name_of(*call.algorithm), why));
     std::erase_if(known, [&](const Mode& mode) { return mode.algorithm != *call.algorithm; });
-    // Not in the profile: the links as its first mode uses them.
+    // Not in the profile, or for small sizes only: the links as its large calls use them.
+    const bool of_this_size = std::ranges::any_of(
+        known, [&](const Mode& mode) { return mode.offered || is_simple(mode); });
+    if (!of_this_size && !call.protocol) known.clear();
     if (known.empty()) known = {{*call.algorithm, first.protocol, first.terms}};
   }
   std::erase_if(known,
@@ -176,7 +181,6 @@ std::vector<Mode> modes_for(const CollectiveCall& call, const Site& site,
   if (!call.protocol && any_offered)
     std::erase_if(known, [](const Mode& mode) { return !mode.offered; });
   // Forced where the library would take another algorithm: its large sizes run Simple.
-  const auto is_simple = [](const Mode& mode) { return mode.protocol == graph::Protocol::simple; };
   if (!call.protocol && !any_offered && std::ranges::any_of(known, is_simple))
     std::erase_if(known, std::not_fn(is_simple));
   if (!call.protocol) return known;

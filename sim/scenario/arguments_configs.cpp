@@ -80,7 +80,7 @@ struct Family {
   std::string_view preset;
 };
 constexpr Family kFamilies[] = {
-    {"llama3", "llama-3.1-"}, {"qwen3", "qwen3-"}, {"deepseek_v3", "deepseek-v3-"}};
+    {"llama3", "llama3-"}, {"qwen3", "qwen3-"}, {"deepseek_v3", "deepseek-v3"}};
 
 void map_titan_model(Titan& titan, ImportedArguments& out) {
   const std::string family = titan.text("model", "name");
@@ -90,7 +90,9 @@ void map_titan_model(Titan& titan, ImportedArguments& out) {
     out.notes.push_back("model: set model.preset, this family's shapes are not known here");
     return;
   }
-  put(out, "model.preset", in_quotes(std::string(known->preset) + lower(flavor)),
+  // Presets of families with one size do not name it.
+  const bool sized = known->preset.ends_with('-');
+  put(out, "model.preset", in_quotes(std::string(known->preset) + (sized ? lower(flavor) : "")),
       titan.find("model", "flavor")->place, "model.name, model.flavor");
 }
 

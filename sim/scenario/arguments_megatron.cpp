@@ -353,6 +353,8 @@ void map_training(Mapper& map) {
   map_recompute(map);
   if (map.has("overlap-grad-reduce"))
     map.put("training.overlap_gradients", "true", "overlap-grad-reduce", "");
+  if (map.has("overlap-param-gather"))
+    map.put("training.overlap_parameters", "true", "overlap-param-gather", "");
   if (map.has("use-distributed-optimizer"))
     map.put("strategy.sharding", "\"zero1\"", "use-distributed-optimizer", "");
   else if (map.has("use-torch-fsdp2"))

@@ -184,15 +184,29 @@ void add_overlap(const Observations& trace, const result::Run& run, Explained& o
   throw InputError(Problem{{.file = file}, "", std::move(what), std::move(hint)});
 }
 
+/// A log of another batch than the scenario's, and timers that run inside one another.
+void add_doubts(const Observations& observed, const Series& series, Explained& out) {
+  const double batch = static_cast<double>(series.scenario.training.global_batch);
+  const auto other = std::ranges::find_if(observed.steps, [&](const calib::StepSample& step) {
+    return step.sequences && *step.sequences != batch;
+  });
+  if (other != observed.steps.end())
+    out.notes.push_back(fmt::format("measured with a global batch of {:g}, predicted for {:g}",
+                                    *other->sequences, batch));
+  if (!out.terms.empty() && out.terms.back().measured && *out.terms.back().measured < Seconds(0))
+    out.notes.push_back("the timers sum to more than the step: some of them run inside others");
+}
+
 }  // namespace
 
-Explained explain(const Series& series, const Observations& observed) {
+Explained explain(const Series& series, const Observations& observed,
+                  const PredictOptions& options) {
   const std::optional<Seconds> measured = calib::steady_step_time(observed);
   if (!measured)
     refuse(
         observed.file, "holds no step time",
         "record ProfilerStep marks (torch.profiler schedule and step()), or give a training log");
-  const result::Outcome outcome = predict(series.scenario, series.profile).outcome;
+  const result::Outcome outcome = predict(series.scenario, series.profile, options).outcome;
   const auto* run = std::get_if<result::Run>(&outcome);
   if (run == nullptr)
     refuse(observed.file, "a run of a scenario that is predicted not to fit",
@@ -215,6 +229,7 @@ Explained explain(const Series& series, const Observations& observed) {
     add_overlap(observed, *run, out);
   else if (out.terms.size() == 1)
     out.notes.push_back("the log has no timers: run with --timing-log-level 2 to see the parts");
+  add_doubts(observed, series, out);
   const auto gpus = observed.machine.gpus;
   if (gpus && *gpus != out.gpus)
     out.notes.push_back(fmt::format("measured on {} GPUs, predicted for {}", *gpus, out.gpus));

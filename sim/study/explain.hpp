@@ -36,6 +36,7 @@ struct Explained {
 /// [M261] Reads a training log's timers or a profiler trace's kernels (calib/ importers) against
 /// the prediction of the scenario. Throws InputError when the file holds no step time, or when the
 /// scenario does not fit in memory.
-Explained explain(const Series& series, const calib::Observations& observed);
+Explained explain(const Series& series, const calib::Observations& observed,
+                  const PredictOptions& options = {});
 
 }  // namespace scapesim::study

@@ -106,7 +106,7 @@ TEST_CASE("a torchtitan job file maps to a preset, FSDP and its batch") {
       "data_parallel_shard_degree = -1\n[activation_checkpoint]\nmode = \"full\"\n",
       "job.toml");
   auto values = values_of(arguments);
-  CHECK(values["model.preset"] == "\"llama-3.1-8b\"");
+  CHECK(values["model.preset"] == "\"llama3-8b\"");
   CHECK(values["training.micro_batch"] == "2");
   CHECK(values["training.sequence"] == "8192");
   CHECK(values["training.recompute"] == "\"full\"");

@@ -110,3 +110,14 @@ TEST_CASE("a file without a step is refused") {
   CHECK_THROWS_WITH(study::explain(dense_on_vista(), calib::import_bytes(text, "trace.json")),
                     Contains("trace.json: holds no step time"));
 }
+
+TEST_CASE("timers inside one another, and another batch than the scenario's, are named") {
+  std::string text = log_of(5000, timer("forward-backward", 4900) + timer("all-grads-sync", 4000));
+  const auto nested = study::explain(dense_on_vista(), calib::import_bytes(text, "train.log"));
+  REQUIRE(nested.notes.size() == 1);
+  CHECK_THAT(nested.notes[0], Contains("some of them run inside others"));
+  for (std::size_t at = 0; (at = text.find("batch size: 1024", at)) != std::string::npos; ++at)
+    text.replace(at, 16, "batch size:  512");
+  const auto other = study::explain(dense_on_vista(), calib::import_bytes(text, "train.log"));
+  CHECK_THAT(other.notes[0], Contains("measured with a global batch of 512, predicted for 1024"));
+}
