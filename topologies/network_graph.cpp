@@ -11,6 +11,7 @@
 
 #include "sim/base/csv.hpp"
 #include "sim/base/unit_text.hpp"
+#include "topologies/xml_nesting.hpp"
 
 namespace scapesim::topology {
 
@@ -68,6 +69,10 @@ spec::NetworkGraph read_graphml(std::string_view text, const std::string& file,
                                 Problems& problems) {
   spec::NetworkGraph network{.file = file, .edges = {}};
   const Place place{.file = file};
+  if (xml_nesting(text) > kDeepestXml) {
+    problems.add(place, "graph", "elements nested too deep for GraphML", "");
+    return network;
+  }
   Tree document;
   std::istringstream stream{std::string(text)};
   try {

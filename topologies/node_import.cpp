@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "sim/base/unit_text.hpp"
+#include "topologies/xml_nesting.hpp"
 
 namespace scapesim::topology {
 
@@ -251,6 +252,8 @@ class NcclNode {
 };
 
 NodeDescription read_nccl(std::string_view text, const std::string& file) {
+  if (xml_nesting(text) > kDeepestXml)
+    refuse(file, 0, "elements nested too deep for a topology", "a file of NCCL_TOPO_DUMP_FILE");
   Tree document;
   std::istringstream stream{std::string(text)};
   try {

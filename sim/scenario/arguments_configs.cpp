@@ -153,6 +153,9 @@ Json parse_json(std::string_view text, const std::string& file) {
                              "",
                              "no JSON: it breaks off or has a stray character",
                              "is the file complete?"});
+  } catch (const Json::exception&) {
+    throw InputError(
+        Problem{{file, 1, 1}, "", "a number in it is too large", "numbers up to 1e308"});
   }
 }
 

@@ -168,6 +168,9 @@ Arguments log_block(std::string_view text, const std::string& file) {
   return arguments;
 }
 
+/// Keeps products of a few arguments in 64 bits.
+constexpr std::int64_t kLargest = 1'000'000'000;
+
 /// Turns arguments into cells and remembers which ones it has looked at.
 class Mapper {
  public:
@@ -185,9 +188,12 @@ class Mapper {
     std::int64_t value = 0;
     const char* end = argument.value.data() + argument.value.size();
     const auto [stop, failure] = std::from_chars(argument.value.data(), end, value);
-    if (failure == std::errc{} && stop == end) return value;
+    const bool read = failure == std::errc{} && stop == end;
+    if (read && value >= 0 && value <= kLargest) return value;
     problems_.add(argument.place, "--" + std::string(name),
-                  fmt::format("\"{}\" is not an integer", argument.value));
+                  read ? fmt::format("{} is out of range", value)
+                       : fmt::format("\"{}\" is not an integer", argument.value),
+                  read ? fmt::format("0 to {}", kLargest) : "");
     return std::nullopt;
   }
 
@@ -234,7 +240,8 @@ void map_vocabulary(Mapper& map, std::int64_t tp) {
     map.missing("vocab-size", "the tokenizer's size is not in the arguments: --set model.vocab=N");
     return;
   }
-  const std::int64_t unit = map.integer("make-vocab-size-divisible-by").value_or(128) * tp;
+  const std::int64_t unit =
+      std::max<std::int64_t>(1, map.integer("make-vocab-size-divisible-by").value_or(128)) * tp;
   const std::int64_t padded = (*rows + unit - 1) / unit * unit;
   map.put("model.vocab", std::to_string(padded), gpt2 ? "tokenizer-type" : "vocab-size",
           fmt::format(", {} padded to a multiple of {}", *rows, unit));

@@ -128,6 +128,11 @@ ConfigReader::ConfigReader(const std::filesystem::path& file, const std::string&
                              .key = "",
                              .what = "no JSON here",
                              .hint = "a config.json of a Hugging Face model is needed"});
+  } catch (const Json::exception&) {
+    throw InputError(Problem{.place = {file_, 1, 1},
+                             .key = "",
+                             .what = "a number in it is too large",
+                             .hint = "numbers up to 1e308"});
   }
   if (!object_.is_object())
     throw InputError(Problem{.place = {file_, 1, 1},

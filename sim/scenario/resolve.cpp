@@ -184,7 +184,8 @@ void add_violations(const std::vector<spec::Violation>& violations, Chosen& chos
     const std::string_view section = std::string_view(violation.key).substr(0, dot);
     const Setting* setting = at(chosen, section, std::string_view(violation.key).substr(dot + 1));
     if (setting != nullptr && setting->given.empty() && setting->place.file != context.file)
-      setting = source_of(section, chosen);
+      // Of [training] only a model preset brings a key.
+      setting = source_of(section == "cluster" ? "cluster" : "model", chosen);
     const Place place = setting == nullptr ? place_of_section(section, context) : setting->place;
     const std::string given =
         setting == nullptr || setting->given.empty() ? "" : fmt::format(" [{}]", setting->given);

@@ -143,6 +143,16 @@ TEST_CASE("arguments that cannot be read are told with their place") {
   CHECK_THAT(problems_of("{\"zero_optimization\": {\"stage\": 1", "d.json"), Contains("no JSON"));
 }
 
+TEST_CASE("hostile numbers are refused, not computed with") {
+  const std::string start = "train.py --num-layers 2 --hidden-size 8 --vocab-size 8 ";
+  CHECK(problems_of(start + "--make-vocab-size-divisible-by 0", "a.sh") == "accepted");
+  CHECK_THAT(problems_of(start + "--make-vocab-size-divisible-by 9223372036854775807", "a.sh"),
+             Contains("is out of range (0 to 1000000000)"));
+  CHECK_THAT(problems_of(start + "--recompute-num-layers -1", "a.sh"), Contains("out of range"));
+  CHECK_THAT(problems_of("{\"train_micro_batch_size_per_gpu\": 1e400}", "d.json"),
+             Contains("a number in it is too large"));
+}
+
 TEST_CASE("a text cut at any byte gives arguments or an error") {
   for (std::size_t size = 0; size <= kScript.size(); ++size)
     CHECK_FALSE(problems_of(kScript.substr(0, size), "cut.sh").empty());
