@@ -140,7 +140,7 @@ Field offload_list() {
 Field hourly_price() {
   constexpr double kSecondsPerHour = 3600;
   constexpr double kHighest = 1e6;
-  constexpr std::string_view kUnit = "USD/h";
+  static constexpr std::string_view kUnit = "USD/h";
   using Price = std::optional<DollarsPerSecond>;
   const std::string range = fmt::format("0USD/h to {}USD/h, or none", kHighest);
   const auto read = [=](const Value& value) -> detail::Read<Price> {

@@ -30,8 +30,7 @@ constexpr Range<FlopsPerSecond> kRate{FlopsPerSecond(1e9), 1e6_TFLOPps};
 constexpr Range<FlopsPerSecond> kRateOrNone{FlopsPerSecond(0), 1e6_TFLOPps};
 constexpr Range<Bytes> kCapacity{0_B, 1e6_GB};
 constexpr Range<Bytes> kMemory{1_MB, 1e6_GB};
-constexpr Range<Bytes> kStaging{1_MB, 1e6_GB};  // smaller ones are latency alone, and very many
-constexpr Range<Bytes> kChunk{1_MB, 1e6_GB};    // bounds the operations of a step
+constexpr Range<Bytes> kChunk{1_MB, 1e6_GB};  // bounds the operations of a step
 
 std::vector<Key> general_keys() {
   Field description = text(AT(name));

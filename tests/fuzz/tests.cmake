@@ -14,19 +14,20 @@ if(SCAPESIM_FUZZ)
                              SCAPESIM_VERSION="${PROJECT_VERSION}")
   # g++ is the compiler that warnings are held to; clang warns of more conversions.
   target_compile_options(import_fuzz PRIVATE -fsanitize=fuzzer,address,undefined -g
-                         -Wno-sign-conversion -Wno-missing-braces)
+                         -Wno-error)
   target_link_options(import_fuzz PRIVATE -fsanitize=fuzzer,address,undefined)
   target_link_libraries(import_fuzz PRIVATE fmt::fmt nlohmann_json::nlohmann_json ZLIB::ZLIB
                         SQLite::SQLite3)
 
   file(GLOB fuzzed CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sim/scenario/*.cpp
+       ${PROJECT_SOURCE_DIR}/topologies/*.cpp
        ${PROJECT_SOURCE_DIR}/sim/base/*.cpp ${PROJECT_SOURCE_DIR}/sim/spec/*.cpp)
   add_executable(arguments_fuzz ${CMAKE_CURRENT_LIST_DIR}/arguments_fuzz.cpp ${fuzzed})
   target_include_directories(arguments_fuzz PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(arguments_fuzz PRIVATE TOML_HEADER_ONLY=0 TOML_SHARED_LIB=1 SCAPESIM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                              SCAPESIM_VERSION="${PROJECT_VERSION}")
   target_compile_options(arguments_fuzz PRIVATE -fsanitize=fuzzer,address,undefined -g
-                         -Wno-sign-conversion -Wno-missing-braces)
+                         -Wno-error)
   target_link_options(arguments_fuzz PRIVATE -fsanitize=fuzzer,address,undefined)
   target_link_libraries(arguments_fuzz PRIVATE fmt::fmt nlohmann_json::nlohmann_json
                         PkgConfig::TOMLPLUSPLUS)
