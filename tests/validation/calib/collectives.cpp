@@ -117,7 +117,8 @@ TEST_CASE(
   std::vector<double> list;
   int count = 0;
   for (const Sweep& target : sweeps) {
-    if (!target.exact) continue;
+    // The RTX 6000D has no shipped profile.
+    if (!target.exact || target.name.starts_with("rtx-6000d")) continue;
     std::vector<TimedCall> inside;
     std::vector<TimedCall> siblings;
     for (const Sweep& other : sweeps) {
