@@ -139,10 +139,6 @@ void add_network(graph::StepGraph& graph, std::vector<StageProgram>& stages,
 
 }  // namespace
 
-NetworkTerms network_terms(const cost::Profile* profile, Bytes size) {
-  return cost::modes_of(profile, graph::CollectiveKind::all_reduce, size, {}).front().terms;
-}
-
 graph::StepGraph step_graph(const spec::Scenario& scenario, const workload::Workload& workload,
                             const cost::Profile& profile, const topology::Fabric& fabric) {
   const cost::KernelCosts costs(profile, scenario.cluster.gpu, scenario.training.precision);

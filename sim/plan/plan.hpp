@@ -17,9 +17,4 @@ namespace scapesim::plan {
 graph::StepGraph step_graph(const spec::Scenario& scenario, const workload::Workload& workload,
                             const cost::Profile& profile, const topology::Fabric& fabric);
 
-/// [M29] How a profile's network numbers apply to a collective of this size: efficiency, transport
-/// cap and latency of its regime; latency of the fabric when the profile has none. Without a
-/// profile the raw links count.
-NetworkTerms network_terms(const cost::Profile* profile, Bytes size);
-
 }  // namespace scapesim::plan

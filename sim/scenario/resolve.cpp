@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "sim/base/file.hpp"
+#include "sim/base/unit_text.hpp"
 #include "sim/scenario/keys.hpp"
 #include "topologies/degraded.hpp"
 
@@ -250,6 +251,9 @@ std::string hash_of(const spec::Scenario& scenario) {
     if (text != key.field.text(untouched))
       canonical += fmt::format("{} = {}\n", key_text(key.section, key.name), text);
   }
+  // A network's file counts by what it says, wherever it lies.
+  for (const spec::GraphEdge& edge : scenario.cluster.fabric.graph.edges)
+    canonical += fmt::format("{} {} {}\n", edge.from, edge.to, text_of(edge.capacity));
   return content_hash(canonical);
 }
 

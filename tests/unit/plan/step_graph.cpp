@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "sim/cost/network_terms.hpp"
 #include "sim/plan/plan.hpp"
 #include "tests/support/strategy.hpp"
 
@@ -201,22 +202,24 @@ TEST_CASE("network terms are the profile's, and without a profile those of raw l
   set(profile, "network.efficiency", 0.9);
   set(profile, "network.hop_latency_s", 7e-6);
   profile.numbers["network.transport_cap_Bps"] = exactly(4e9, cost::Factor::network);
-  const plan::NetworkTerms terms = plan::network_terms(&profile, Bytes(1e9));
+  const auto terms_of = [](const cost::Profile* known, Bytes size) {
+    return cost::modes_of(known, graph::CollectiveKind::all_reduce, size, {}).front().terms;
+  };
+  const cost::NetworkTerms terms = terms_of(&profile, Bytes(1e9));
   CHECK(terms.efficiency == 0.9);
   CHECK(terms.transport_cap == BytesPerSecond(4e9));
   CHECK(terms.hop_latency == Seconds(7e-6));
   profile.numbers.erase("network.hop_latency_s");
   profile.numbers.erase("network.transport_cap_Bps");
-  CHECK_FALSE(plan::network_terms(&profile, Bytes(1e9)).hop_latency.has_value());
-  CHECK(plan::network_terms(&profile, Bytes(1e9)).transport_cap == BytesPerSecond(0));
+  CHECK_FALSE(terms_of(&profile, Bytes(1e9)).hop_latency.has_value());
+  CHECK(terms_of(&profile, Bytes(1e9)).transport_cap == BytesPerSecond(0));
   // [M29] A smaller collective than the break runs in the regime of its own.
   profile.numbers["network.small_below_B"].value = 1e6;
   profile.numbers["network.small_efficiency"].value = 0.25;
-  CHECK(plan::network_terms(&profile, Bytes(999'999)).efficiency == 0.25);
-  CHECK(plan::network_terms(&profile, Bytes(1e6)).efficiency ==
-        profile.number("network.efficiency"));
-  CHECK(plan::network_terms(nullptr, Bytes(1e9)).efficiency == 1);
-  CHECK_FALSE(plan::network_terms(nullptr, Bytes(1e9)).hop_latency.has_value());
+  CHECK(terms_of(&profile, Bytes(999'999)).efficiency == 0.25);
+  CHECK(terms_of(&profile, Bytes(1e6)).efficiency == profile.number("network.efficiency"));
+  CHECK(terms_of(nullptr, Bytes(1e9)).efficiency == 1);
+  CHECK_FALSE(terms_of(nullptr, Bytes(1e9)).hop_latency.has_value());
 }
 
 TEST_CASE("every operation names its formula and what it rests on") {

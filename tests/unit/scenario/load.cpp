@@ -2,6 +2,7 @@
 #include "sim/scenario/load.hpp"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include "support.hpp"
 
@@ -259,6 +260,19 @@ TEST_CASE("the hash names what is simulated: values, not comments, order or name
     INFO(change);
     CHECK(load_text(kSound, {change}).front().hash != hash);
   }
+}
+
+TEST_CASE("the hash counts what a network's file says") {
+  const Scratch scratch;
+  const auto hash_with = [&](const std::string& cable) {
+    std::string text = "from,to,bandwidth,count\n";
+    for (int node = 0; node < 600; ++node) text += fmt::format("node {},leaf,{},1\n", node, cable);
+    const auto file = scratch.file("network.csv", text).string();
+    return load_text(kSound, {"cluster.fabric=graph", "cluster.graph=" + file}).front().hash;
+  };
+  const std::string hash = hash_with("400Gbps");
+  CHECK(hash_with("400Gbps") == hash);
+  CHECK(hash_with("200Gbps") != hash);
 }
 
 TEST_CASE("a folder and a file too large to be a scenario are refused") {
