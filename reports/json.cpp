@@ -136,15 +136,19 @@ Json explanation_json(const Explanation& explanation) {
   return {{"metric", "step_time"}, {"terms", terms}, {"calibration", rows}};
 }
 
-Json against_json(std::span<const study::Comparison> against) {
+Json against_json(const study::Scale& scale, std::span<const study::Comparison> against) {
+  const auto efficiencies = study::measured_efficiencies(scale, against);
   Json list = Json::array();
-  for (const study::Comparison& c : against)
+  for (std::size_t i = 0; i < against.size(); ++i) {
+    const study::Comparison& c = against[i];
     list.push_back({{"series", c.measured.series},
                     {"gpus", c.measured.gpus},
                     {"metric", c.measured.metric},
                     {"measured", number(c.measured.value)},
                     {"predicted", or_null(c.predicted, number)},
                     {"error", or_null(study::error_of(c), number)}});
+    if (efficiencies[i]) list.back()["measured_efficiency"] = number(*efficiencies[i]);
+  }
   return list;
 }
 
@@ -170,7 +174,7 @@ std::string scale_json(const study::Scale& scale, std::span<const study::Compari
   for (const study::Point& point : scale.points) points.push_back(point_json(point));
   Json json = {{"schema", "scapesim.scale/1"}, {"points", points}};
   if (scale.scaling == study::Scaling::weak) json["scaling"] = "weak";
-  if (!against.empty()) json["against"] = against_json(against);
+  if (!against.empty()) json["against"] = against_json(scale, against);
   return text_of(json);
 }
 

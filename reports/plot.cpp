@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <optional>
 #include <spawn.h>
 #include <sstream>
 #include <sys/wait.h>
@@ -43,12 +42,6 @@ std::vector<std::string> candidates() {
   return {"/usr/bin/python3", "python3"};
 }
 
-std::optional<std::string> python_with_matplotlib() {
-  for (const std::string& python : candidates())
-    if (call({python, "-c", "import matplotlib"}, "/dev/null") == 0) return python;
-  return std::nullopt;
-}
-
 /// A file of our own in the temporary folder, gone at the end.
 class TemporaryFile {
  public:
@@ -56,7 +49,7 @@ class TemporaryFile {
     std::string name = (fs::temp_directory_path() / "scapesim-XXXXXX").string();
     const int descriptor = mkstemp(name.data());
     if (descriptor < 0)
-      throw InputError(Problem{{.file = name}, "--plot", "cannot write the temporary file", ""});
+      throw InputError(Problem{{.file = name}, "", "cannot write the temporary file", ""});
     close(descriptor);
     path_ = name;
     write_file(path_, content);
@@ -82,6 +75,34 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+/// Exit codes of report.py.
+constexpr int kDrawn = 0;
+constexpr int kBadInput = 2;
+constexpr int kNoMatplotlib = 3;
+constexpr int kNotStarted = 127;
+
+/// report.py with these arguments, in the first Python that can draw.
+PlotOutcome run_script(std::vector<std::string> arguments) {
+  const std::string script = (data_folder() / "reports" / "report.py").string();
+  for (const std::string& python : candidates()) {
+    const TemporaryFile log("");
+    std::vector<std::string> words = {python, "-W", "ignore", script};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    const int code = call(words, log.path());
+    if (code == kNotStarted || code == kNoMatplotlib) continue;
+    std::vector<std::string> said = lines_of(read_file(log.path(), "messages of the drawing"));
+    if (code != kDrawn && said.empty()) said = {fmt::format("{} ended with code {}", python, code)};
+    return {code == kDrawn      ? Drawing::done
+            : code == kBadInput ? Drawing::bad_input
+                                : Drawing::failed,
+            std::move(said)};
+  }
+  return {Drawing::failed,
+          {fmt::format("none of {} has matplotlib (Debian: apt-get install python3-matplotlib, or "
+                       "set SCAPESIM_PYTHON)",
+                       fmt::join(candidates(), ", "))}};
+}
+
 }  // namespace
 
 std::vector<fs::path> plot_names(const fs::path& figure) {
@@ -97,23 +118,24 @@ std::vector<fs::path> plot_names(const fs::path& figure) {
 }
 
 PlotOutcome draw_scale(const std::string& result_json, const fs::path& figure) {
-  const std::optional<std::string> python = python_with_matplotlib();
-  if (!python)
-    return {false,
-            {fmt::format("warning: no figure drawn: none of {} has matplotlib (Debian: apt-get "
-                         "install python3-matplotlib, or set SCAPESIM_PYTHON)",
-                         fmt::join(candidates(), ", "))}};
-  const TemporaryFile result(result_json), log("");
-  const std::string script = (data_folder() / "reports" / "plot.py").string();
-  const int code = call({*python, "-W", "ignore", script, result.path().string(),
-                         fmt::format("--output={}", figure.string())},
-                        log.path());
-  const std::vector<std::string> said = lines_of(read_file(log.path(), "messages of the plot"));
-  if (code == 0) return {true, said};
-  return {false,
-          {fmt::format(
-              "warning: no figure drawn: {}",
-              said.empty() ? fmt::format("{} ended with code {}", *python, code) : said.back())}};
+  const TemporaryFile result(result_json);
+  const std::vector<fs::path> names = plot_names(figure);
+  PlotOutcome outcome =
+      run_script({result.path().string(), fmt::format("--figure=scaling={}", names[0].string()),
+                  fmt::format("--figure=breakdown={}", names[1].string())});
+  if (outcome.drawing != Drawing::done) {
+    const std::string reason = outcome.messages.empty() ? "" : outcome.messages.back();
+    outcome.messages = {"warning: no figure drawn: " + reason};
+  }
+  return outcome;
+}
+
+PlotOutcome draw_report(std::span<const std::string> results, const fs::path& folder,
+                        const ReportOptions& options) {
+  std::vector<std::string> words = {fmt::format("--output={}", folder.string()),
+                                    "--formats=" + options.formats, "--date=" + options.date, "--"};
+  words.insert(words.end(), results.begin(), results.end());
+  return run_script(std::move(words));
 }
 
 }  // namespace scapesim::reports

@@ -53,6 +53,7 @@ Action declare_calibrate(CLI::App& app);
 Action declare_validate(CLI::App& app);
 Action declare_import(CLI::App& app);
 Action declare_explain(CLI::App& app);
+Action declare_report(CLI::App& app);
 
 /// The whole program but for its exit: parses, acts, writes. Throws what actions throw.
 int run_program(std::span<const std::string> arguments);

@@ -17,7 +17,7 @@
 namespace scapesim::cli {
 namespace {
 
-constexpr std::array<Command, 9> kCommands = {{
+constexpr std::array<Command, 10> kCommands = {{
     {"run", "Predict one training step: its time, where it goes, memory", declare_run},
     {"scale", "Predict a curve over numbers of GPUs, measured points beside it", declare_scale},
     {"collective", "Predict a collective over sizes, as nccl-tests prints it", declare_collective},
@@ -27,6 +27,7 @@ constexpr std::array<Command, 9> kCommands = {{
     {"validate", "Compare predictions with published measurements", declare_validate},
     {"explain", "Hold a measured step against its prediction, part by part", declare_explain},
     {"import", "Turn another framework's arguments into a scenario", declare_import},
+    {"report", "Draw results: figures and one page that opens anywhere", declare_report},
 }};
 
 constexpr std::string_view kFooter =

@@ -26,7 +26,7 @@ struct Options {
 int draw(const std::string& result, const std::string& file) {
   const reports::PlotOutcome outcome = reports::draw_scale(result, file);
   for (const std::string& line : outcome.messages) fmt::print(stderr, "{}\n", line);
-  return outcome.drawn ? kDone : kFinding;
+  return outcome.drawing == reports::Drawing::done ? kDone : kFinding;
 }
 
 /// The figure and the breakdown beside it.

@@ -86,16 +86,20 @@ std::vector<Measured> load_measured(const std::filesystem::path& file) {
   return parse_measured(read_file(file, "measured points"), file.string());
 }
 
+bool belongs(const Measured& measured, const Point& point) {
+  return point.series == measured.series ||
+         (point.series.empty() && measured.series == point.scenario);
+}
+
 std::vector<Comparison> compare(std::span<const Point> points, std::span<const Measured> measured) {
   std::vector<Comparison> list;
   for (const Measured& row : measured) {
     Comparison comparison{row, std::nullopt};
     const auto metric = std::ranges::find(metrics(), row.metric, &Metric::name);
     for (const Point& point : points) {
-      const bool same_series =
-          point.series == row.series || (point.series.empty() && row.series == point.scenario);
       const result::Run* run = run_of(point);
-      if (same_series && point.gpus == row.gpus && run != nullptr && metric != metrics().end())
+      if (belongs(row, point) && point.gpus == row.gpus && run != nullptr &&
+          metric != metrics().end())
         comparison.predicted = metric->predicted(*run);
     }
     list.push_back(comparison);

@@ -43,6 +43,9 @@ struct Measured {
 std::vector<Measured> load_measured(const std::filesystem::path& file);
 std::vector<Measured> parse_measured(std::string_view text, const std::string& file);
 
+/// Whether a measured row is of the point's series (without variants: of its scenario).
+bool belongs(const Measured& measured, const Point& point);
+
 /// A measured value and the prediction of the same series, GPU count and metric.
 struct Comparison {
   Measured measured;

@@ -64,6 +64,28 @@ void set_efficiency(std::span<Point> points, Scaling scaling) {
     }
 }
 
+// [M76]
+std::vector<std::optional<double>> measured_efficiencies(const Scale& scale,
+                                                         std::span<const Comparison> against) {
+  const auto is_step_time = [](const Comparison& c) { return c.measured.metric == "step_time_s"; };
+  std::vector<std::optional<double>> list;
+  for (const Comparison& one : against) {
+    const auto first = std::ranges::find_if(scale.points, [&](const Point& p) {
+      return run_of(p) != nullptr && belongs(one.measured, p);
+    });
+    const auto base = std::ranges::find_if(against, [&](const Comparison& c) {
+      return is_step_time(c) && c.measured.series == one.measured.series &&
+             first != scale.points.end() && c.measured.gpus == first->gpus;
+    });
+    list.emplace_back();
+    if (!is_step_time(one) || base == against.end()) continue;
+    const double base_gpus = base->measured.gpus;
+    const double work = scale.scaling == Scaling::strong ? base_gpus / one.measured.gpus : 1;
+    list.back() = base->measured.value / one.measured.value * work;
+  }
+  return list;
+}
+
 Scale scale(std::span<const Series> series, std::vector<int> gpus, Scaling scaling,
             const PredictOptions& options) {
   std::ranges::sort(gpus);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,5 +39,11 @@ Scale scale(std::span<const Series> series, std::vector<int> gpus, Scaling scali
 
 /// Sets the efficiency of every run of one series (points of one series, ascending).
 void set_efficiency(std::span<Point> points, Scaling scaling);
+
+/// The same of what was measured: per comparison the efficiency of a measured step time against the
+/// one measured on the smallest count of its series that is predicted to fit. None for other
+/// metrics and where that count was not measured.
+std::vector<std::optional<double>> measured_efficiencies(const Scale& scale,
+                                                         std::span<const Comparison> against);
 
 }  // namespace scapesim::study

@@ -22,9 +22,9 @@ fresh() { # an empty system with the build tools only
   for tool in cmake ninja pkg-config python3; do fake "$tool" true; done
 }
 
-run() { # exit code in $code, messages in $output
+run() { # run [PACKAGE]: exit code in $code, messages in $output
   code=0
-  output=$(PATH=$folder/bin tools/packages 2>&1 </dev/null) || code=$?
+  output=$(PATH=$folder/bin tools/packages "$@" 2>&1 </dev/null) || code=$?
 }
 
 fail() {
@@ -50,6 +50,10 @@ fake dpkg-query 'echo -n installed'
 : >"$log"
 run
 [[ $code -eq 0 && ! -s $log ]] || fail "calls apt though nothing is missing"
+
+fake dpkg-query '[[ ${!#} != a-browser ]] && echo -n installed'
+run a-browser
+grep -q 'apt-get install .* a-browser$' "$log" || fail "does not install a package named as argument"
 
 fake dpkg-query 'echo -n config-files'
 run

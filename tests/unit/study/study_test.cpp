@@ -31,6 +31,26 @@ TEST_CASE("strong efficiency is work per GPU and time against the smallest count
   CHECK(efficiency(points[1]) == Approx(14.027 * 4 / (4.98722 * 64)).epsilon(1e-14));
 }
 
+TEST_CASE(
+    "[M76] measured efficiency is against the measured time on the smallest count that fits") {
+  study::Scale scale;
+  scale.points = {point(4, 14), point(64, 5)};
+  const std::vector<study::Measured> rows = {{"dense", 64, "step_time_s", 2.5},
+                                             {"dense", 4, "step_time_s", 20},
+                                             {"dense", 4, "mfu", 0.5},
+                                             {"other", 4, "step_time_s", 20},
+                                             {"dense", 2, "step_time_s", 30}};
+  for (study::Point& point : scale.points) point.series = "dense";
+  const auto strong = study::measured_efficiencies(scale, study::compare(scale.points, rows));
+  CHECK(strong == std::vector<std::optional<double>>{0.5, 1.0, {}, {}, 20.0 * 4 / (30 * 2)});
+  scale.scaling = study::Scaling::weak;
+  const auto weak = study::measured_efficiencies(scale, study::compare(scale.points, rows));
+  CHECK(weak[0] == 8.0);
+  // Without the base measured there is nothing to compare with.
+  const std::vector<study::Measured> alone = {rows[0]};
+  CHECK(!study::measured_efficiencies(scale, study::compare(scale.points, alone))[0]);
+}
+
 TEST_CASE("weak efficiency is the time against the smallest count") {
   std::vector<study::Point> points = {point(4, 2), point(64, 2.5)};
   study::set_efficiency(points, study::Scaling::weak);

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scapesim report: files that are written, the page in a browser, what is refused."""
+
+import os
+import re
+import resource
+import shutil
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.abspath("tests/cli"))
+
+import browser  # noqa: E402
+from program import SCENARIO, ProgramTest, call  # noqa: E402
+
+PYTHON = {"SCAPESIM_PYTHON": os.environ["PYTHON"]}
+MEASURED = "calib/data/vista-llama-1.8b.csv"
+DARK = "--blink-settings=preferredColorScheme=0"
+
+
+class ReportTest(ProgramTest):
+    def scaled(self, name="scale.json", *more):
+        return self.write(name, self.done("scale", SCENARIO, "--gpus", "4,8,16,32,64", "--against", MEASURED, "--json", *more))
+
+    def report(self, *arguments, folder="out", code=0):
+        process = call("report", *arguments, "-o", self.path(folder), "--date", "2026-01-31", environment=PYTHON)
+        self.assertEqual(process.returncode, code, process.stdout + process.stderr)
+        return process
+
+    def content(self, name, folder="out"):
+        with open(os.path.join(self.path(folder), name), "rb") as file:
+            return file.read()
+
+
+class Files(ReportTest):
+    def test_figures_of_three_kinds_and_a_page_within_five_seconds(self):
+        result = self.scaled()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        process = self.report(result)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)  # of the processor: other tests may run beside
+        self.assertLess(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, 5)
+        self.assertIn("index.html", process.stdout)
+        files = sorted(os.listdir(self.path("out")))
+        figures = ["breakdown", "communication", "efficiency", "hidden", "memory", "scaling", "step-time"]
+        self.assertEqual(files, sorted(["index.html", *[f"scale-{name}.{kind}" for name in figures
+                                                        for kind in ("pdf", "png", "svg")]]))
+        for kind, begins in (("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")):
+            self.assertTrue(self.content(f"scale-memory.{kind}").startswith(begins))
+
+    def test_the_same_result_gives_the_same_bytes(self):
+        result = self.scaled()
+        for folder in ("a", "b"):
+            self.report(result, folder=folder)
+        for name in os.listdir(self.path("a")):
+            self.assertEqual(self.content(name, "a"), self.content(name, "b"), name)
+
+    def test_only_the_formats_asked_for_and_other_files_stay(self):
+        os.mkdir(self.path("out"))
+        kept = self.write("out/notes.txt", "mine")
+        self.report(self.scaled(), "--formats", "svg")
+        self.assertTrue(os.path.exists(kept))
+        self.assertEqual({name.rpartition(".")[2] for name in os.listdir(self.path("out"))}, {"txt", "svg", "html"})
+
+    def test_text_in_a_vector_figure_is_text(self):
+        self.report(self.scaled(), "--formats", "svg")
+        svg = self.content("scale-step-time.svg").decode()
+        for word in ("step time (s)", "GPUs", "SCAPE d=0.01", "gh200-vista-sockets (weakest: assumed)", "2026-01-31"):
+            self.assertIn(f">{word}", svg.replace("gh200", ">gh200").replace("2026", ">2026"))
+
+    def test_points_of_the_vector_figure_lie_where_the_result_says(self):
+        """Markers of the measured AdamS points, read back through the ticks of the axes."""
+        self.report(self.scaled(), "--formats", "svg")
+        svg = self.content("scale-efficiency.svg").decode()
+        group = re.search(r'<g id="predicted 0">(.*?)</g>\s*</g>', svg, re.S)[1]
+        heights = [float(y) for y in re.findall(r'<use [^>]*y="([\d.]+)"', group)]
+        ticks = [float(y) for y in re.findall(r'<g id="ytick_\d+">.*?<use [^>]*y="([\d.]+)"', svg, re.S)]
+        labels = [float(t) for t in re.findall(r'<g id="ytick_\d+">.*?<text[^>]*>([\d.]+)</text>', svg, re.S)]
+        slope = (labels[-1] - labels[0]) / (ticks[-1] - ticks[0])
+        shown = [labels[0] + slope * (y - ticks[0]) for y in heights]
+        document = self.document("scale", SCENARIO, "--series", "AdamS", "--gpus", "4,8,16,32,64")
+        for got, point in zip(shown, document["points"], strict=True):
+            self.assertAlmostEqual(got, 100 * point["efficiency"], delta=0.05)  # a hundredth of a point in the file
+
+
+class Refused(ReportTest):
+    def test_problems_of_all_files_and_nothing_is_written(self):
+        newer = self.write("newer.json", '{"schema": "scapesim.scale/2", "points": []}')
+        broken = self.write("broken.json", "{")
+        text = self.refused("report", newer, broken, self.path("none.json"), "-o", self.path("out"))
+        self.assertEqual(len(text.splitlines()), 3, text)
+        for expected in ("newer.json: schema:", "broken.json:1:2: not JSON", "none.json: cannot be read"):
+            self.assertIn(expected, text)
+
+    def test_options_that_mean_nothing(self):
+        result = self.write("r.json", "{}")
+        self.assertIn('did you mean "png"?', self.refused("report", result, "-o", self.path("o"), "--formats", "png,pgn"))
+        self.assertIn("not a date", self.refused("report", result, "-o", self.path("o"), "--date", "31.1.2026"))
+        self.assertIn("is not a folder", self.refused("report", result, "-o", result))
+
+    def test_without_matplotlib_the_code_is_1_and_the_way_out_is_told(self):
+        process = call("report", self.write("r.json", "{}"), "-o", self.path("o"), environment={"SCAPESIM_PYTHON": "/nonexistent"})
+        self.assertEqual((process.returncode, process.stdout), (1, ""))
+        self.assertIn("python3-matplotlib", process.stderr)
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        browser.browser()
+        folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, folder)
+        cls.page = os.path.join(folder, "index.html")
+        result = os.path.join(folder, "scale.json")
+        with open(result, "w", encoding="utf-8") as file:
+            file.write(call("scale", SCENARIO, "--gpus", "4,8,16,32,64", "--against", MEASURED, "--json").stdout)
+        done = call("report", result, "-o", folder, "--formats", "svg", environment=PYTHON)
+        assert done.returncode == 0, done.stderr
+
+    def ask(self, script, *options, **size):
+        return browser.asked(self.page, script, *options, **size)
+
+    def test_it_loads_alone_within_two_seconds(self):
+        script = """const t = performance.timing;
+          return { load: t.domContentLoadedEventEnd - t.navigationStart, loaded: performance.getEntriesByType("resource").length,
+                   figures: document.querySelectorAll("figure svg").length, title: document.title };"""
+        answer = min((self.ask(script) for _ in range(2)), key=lambda a: a["load"])  # other tests may run beside
+        self.assertLess(answer["load"], 2000)
+        self.assertEqual((answer["loaded"], answer["figures"]), (0, 6))
+        self.assertEqual(answer["title"], "vista-llama-1.8b: strong scaling")
+        with open(self.page, encoding="utf-8") as file:
+            self.assertNotRegex(file.read(), r'(src|href)="(https?:)?//')
+
+    def test_no_text_of_a_figure_leaves_its_picture_nor_the_page_its_window(self):
+        script = """const out = [];
+          for (const svg of document.querySelectorAll("figure svg")) {
+            const box = svg.getBoundingClientRect();
+            if (box.width < 200 || box.right > innerWidth + 1) out.push("picture " + box.left + " " + box.right);
+            for (const text of svg.querySelectorAll("text")) {
+              const b = text.getBoundingClientRect();
+              if (b.left < box.left - 1 || b.right > box.right + 1 || b.top < box.top - 1 || b.bottom > box.bottom + 1)
+                out.push(text.textContent);
+            } }
+          return { out: out, wide: document.documentElement.scrollWidth - innerWidth };"""
+        for width in (1280, 390):
+            with self.subTest(width):
+                answer = self.ask(script, width=width)
+                self.assertEqual(answer["out"], [])
+                self.assertLessEqual(answer["wide"], 0)
+
+    def test_it_follows_light_and_dark_and_the_button_turns_it(self):
+        script = """const paper = () => parseInt(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]);
+          const ink = () => parseInt(getComputedStyle(document.querySelector("figure text")).fill.match(/\\d+/)[0]);
+          const before = [paper(), ink()]; document.getElementById("theme").click(); return [before, [paper(), ink()]];"""
+        for options, first in (((), "light"), ((DARK,), "dark")):
+            before, after = self.ask(script, *options)
+            with self.subTest(first):
+                light, dark = (before, after) if first == "light" else (after, before)
+                self.assertGreater(light[0] - light[1], 150)
+                self.assertGreater(dark[1] - dark[0], 150)
+
+    def test_a_click_on_a_heading_sorts_by_number_and_again_the_other_way(self):
+        first, again = self.ask("""const table = document.querySelector("table");
+          const column = Array.from(table.tHead.rows[0].cells).findIndex(c => c.textContent.startsWith("step s"));
+          const values = () => Array.from(table.tBodies[0].rows, r => parseFloat(r.cells[column].textContent));
+          const button = table.tHead.rows[0].cells[column].querySelector("button");
+          button.click(); const first = values(); button.click(); return [first, values()];""")
+        self.assertEqual(len(first), 20)
+        self.assertEqual(first, sorted(first))
+        self.assertEqual(again, sorted(first, reverse=True))
+
+
+if __name__ == "__main__":
+    unittest.main()
