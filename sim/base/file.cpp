@@ -76,6 +76,10 @@ bool write_all(int fd, std::string_view content) {
   return true;
 }
 
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
 // A temporary file that is gone unless it was renamed into place.
 class Temporary {
  public:
@@ -112,17 +116,20 @@ void write_device(const fs::path& path, std::string_view content) {
     fail(path, {}, "cannot write: " + reason(errno));
 }
 
-void write_atomically(const fs::path& path, std::string_view content, std::optional<mode_t> mode) {
+// Makes the temporary file of a target.
+int create(const Temporary& temporary, const fs::path& path) {
   constexpr mode_t kDefaultMode = 0666;  // less the user's umask
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  Temporary temporary(folder);
-  Descriptor file(
-      ::open(temporary.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kDefaultMode));
-  if (file.get() < 0) {
-    const int error = errno;
-    fail(path, {}, "cannot write: " + reason(error),
-         error == ENOENT ? fmt::format("there is no folder {}", folder.string()) : "");
-  }
+  const int fd =
+      ::open(temporary.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kDefaultMode);
+  if (fd >= 0) return fd;
+  const int error = errno;
+  fail(path, {}, "cannot write: " + reason(error),
+       error == ENOENT ? fmt::format("there is no folder {}", folder_of(path).string()) : "");
+}
+
+void write_atomically(const fs::path& path, std::string_view content, std::optional<mode_t> mode) {
+  Temporary temporary(folder_of(path));
+  Descriptor file(create(temporary, path));
   if (mode && ::fchmod(file.get(), *mode) != 0) fail(path, {}, "cannot write: " + reason(errno));
   const bool written = write_all(file.get(), content) && ::fsync(file.get()) == 0 && file.close();
   if (!written || !temporary.rename_to(path)) fail(path, {}, "cannot write: " + reason(errno));
@@ -164,6 +171,38 @@ void write_file(const fs::path& given, std::string_view content) {
   constexpr mode_t kPermissions = 0777;
   write_atomically(path, content,
                    exists ? std::optional<mode_t>(status.st_mode & kPermissions) : std::nullopt);
+}
+
+struct FileWriter::State {
+  explicit State(const fs::path& target)
+      : path(target), temporary(folder_of(target)), file(create(temporary, target)) {}
+  fs::path path;
+  Temporary temporary;
+  Descriptor file;
+  std::string waiting;
+};
+
+FileWriter::FileWriter(const fs::path& path) : state_(std::make_unique<State>(link_target(path))) {}
+
+FileWriter::~FileWriter() = default;
+
+void FileWriter::write(std::string_view content) {
+  constexpr std::size_t kBlock = std::size_t{1} << 20U;
+  state_->waiting += content;
+  if (state_->waiting.size() >= kBlock) flush();
+}
+
+void FileWriter::flush() {
+  if (!write_all(state_->file.get(), state_->waiting))
+    fail(state_->path, {}, "cannot write: " + reason(errno));
+  state_->waiting.clear();
+}
+
+void FileWriter::commit() {
+  flush();
+  const bool written = ::fsync(state_->file.get()) == 0 && state_->file.close();
+  if (!written || !state_->temporary.rename_to(state_->path))
+    fail(state_->path, {}, "cannot write: " + reason(errno));
 }
 
 std::string content_hash(std::string_view content) {

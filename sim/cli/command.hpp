@@ -46,6 +46,8 @@ std::span<const Command> commands();
 
 Action declare_run(CLI::App& app);
 Action declare_scale(CLI::App& app);
+Action declare_sweep(CLI::App& app);
+Action declare_merge(CLI::App& app);
 Action declare_collective(CLI::App& app);
 Action declare_topology(CLI::App& app);
 Action declare_list(CLI::App& app);

@@ -18,8 +18,11 @@ namespace scapesim::cli {
 namespace {
 
 constexpr std::array<Command, 10> kCommands = {{
+constexpr std::array<Command, 11> kCommands = {{
     {"run", "Predict one training step: its time, where it goes, memory", declare_run},
     {"scale", "Predict a curve over numbers of GPUs, measured points beside it", declare_scale},
+    {"sweep", "Predict many points of a scenario's keys, into a folder", declare_sweep},
+    {"merge", "Join the parts of a sweep that ran apart", declare_merge},
     {"collective", "Predict a collective over sizes, as nccl-tests prints it", declare_collective},
     {"topology", "Show a cluster's network: counts, bisection, routes", declare_topology},
     {"list", "Show what there is: models, clusters, calibrations, keys, ...", declare_list},

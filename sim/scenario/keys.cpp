@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
+#include <utility>
 
 #include "sim/scenario/load.hpp"
 #include "sim/scenario/network_fields.hpp"
@@ -422,10 +424,15 @@ const std::vector<Key>& keys() {
 }
 
 std::optional<std::size_t> find_key(std::string_view section, std::string_view name) {
-  const std::vector<Key>& table = keys();
-  for (std::size_t i = 0; i < table.size(); ++i)
-    if (table[i].section == section && table[i].name == name) return i;
-  return std::nullopt;
+  using Rows = std::map<std::pair<std::string_view, std::string_view>, std::size_t>;
+  static const Rows kRows = [] {
+    Rows rows;
+    for (std::size_t i = 0; i < keys().size(); ++i)
+      rows.emplace(std::pair(keys()[i].section, keys()[i].name), i);
+    return rows;
+  }();
+  const auto found = kRows.find({section, name});
+  return found == kRows.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::vector<std::string_view> section_names() {

@@ -7,6 +7,7 @@
 
 #include "sim/scenario/keys.hpp"
 #include "sim/scenario/resolve.hpp"
+#include "sim/scenario/template.hpp"
 
 namespace scapesim::scenario {
 namespace {
@@ -86,6 +87,47 @@ std::vector<spec::Scenario> load_scenarios(const fs::path& file, std::span<const
   }
   raise_distinct(problems);
   return scenarios;
+}
+
+ScenarioTemplate::ScenarioTemplate(const fs::path& file, std::span<const std::string> set)
+    : file_(file.string()), presets_(file.parent_path()) {
+  Problems problems;
+  document_ = read_document(file, "scenario", in_file_);
+  drop_unknown_sections(document_, in_file_);
+  overrides_ = parse_sets(set, problems);
+  problems.raise();
+  if (document_.variants.empty()) document_.variants.emplace_back();
+  for (const Variant& variant : document_.variants) series_.push_back(variant.name);
+}
+
+Draft ScenarioTemplate::draft(std::size_t series, std::span<const Setting> over) {
+  Problems problems = in_file_;
+  Problems rules;
+  const Context context{file_, document_.sections, presets_, problems, GpuCount::of_file, &rules};
+  Chosen chosen(keys().size());
+  choose(document_.settings, chosen, problems);
+  choose(document_.variants[series].set, chosen, problems);
+  chosen = overridden(chosen, overrides_, series_.size() > 1, problems);
+  choose(over, chosen, problems);
+  Draft draft;
+  draft.scenario = resolve(chosen, context);
+  draft.scenario.series = series_[series];
+  draft.bad_values = problems.list();
+  draft.broken_rules = rules.list();
+  return draft;
+}
+
+void ScenarioTemplate::check(const Setting& setting, Problems& problems) {
+  const std::optional<std::size_t> row = find_key(setting.section, setting.name);
+  if (!row) {
+    add_fault(setting, setting.key_place, unknown_key(setting), problems);
+    return;
+  }
+  spec::Scenario scratch;
+  if (auto fault = keys()[*row].field.store(scratch, setting.value))
+    add_fault(setting, setting.place, std::move(*fault), problems);
+  else if (setting.name == "preset" || setting.name == "huggingface")
+    presets_.find(setting, problems);
 }
 
 spec::Scenario scenario_of_cells(std::span<const Cell> cells, const std::optional<fs::path>& base,

@@ -88,6 +88,15 @@ Document read_document(const fs::path& file, std::string_view purpose, Problems&
 const Document* PresetFiles::find(const Setting& chosen, Problems& problems) {
   const auto* name = std::get_if<std::string>(&chosen.value);
   if (name == nullptr || name->empty()) return nullptr;  // the key's own type check tells it
+  const std::string key = key_text(chosen.section, chosen.name) + " " + *name;
+  if (const auto found = found_.find(key); found != found_.end()) return found->second;
+  const Document* document = look_up(chosen, problems);
+  if (document != nullptr) found_[key] = document;
+  return document;
+}
+
+const Document* PresetFiles::look_up(const Setting& chosen, Problems& problems) {
+  const auto* name = &std::get<std::string>(chosen.value);
   const bool imported = chosen.name == "huggingface";
   const std::vector<std::string> known = names_in(folder_of(chosen.section));
   if (!imported && !is_path(*name) && !std::ranges::binary_search(known, *name)) {

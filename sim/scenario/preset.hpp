@@ -25,8 +25,11 @@ class PresetFiles {
   const Document* find(const Setting& chosen, Problems& problems);
 
  private:
+  const Document* look_up(const Setting& chosen, Problems& problems);
+
   std::filesystem::path folder_;
   std::map<std::filesystem::path, Document> read_;
+  std::map<std::string, const Document*> found_;  ///< by section and name
 };
 
 }  // namespace scapesim::scenario

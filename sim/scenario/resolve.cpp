@@ -17,18 +17,6 @@ namespace {
 
 constexpr std::int64_t kMostGpus = 1'000'000'000;  // keeps a probed count in 32 bits
 
-Fault unknown_key(const Setting& setting) {
-  const std::vector<std::string_view> sections = section_names();
-  if (!setting.section.empty() && std::ranges::find(sections, setting.section) == sections.end())
-    return {"unknown section", did_you_mean(setting.section, sections)};
-  const std::vector<std::string_view> names = names_in_section(setting.section);
-  std::string hint = did_you_mean(setting.name, names);
-  for (const Key& key : keys())
-    if (hint.find("did you mean") == std::string::npos && key.name == setting.name)
-      hint = fmt::format("did you mean \"{}\"?", key_text(key.section, key.name));
-  return {"unknown key", hint};
-}
-
 // Whether the preset's value, also none where it follows from others, counts for a key. Keys of
 // the section that no preset speaks of, such as cluster.gpus, stay.
 bool preset_counts(const Key& key, const Setting* own, const Setting* brought,
@@ -158,7 +146,7 @@ bool derive(Chosen& chosen, spec::Scenario& scenario, const Context& context) {
   add_fault(*heads, heads->place,
             {fmt::format("{} heads do not divide hidden = {}", model.heads, model.hidden),
              "choose another or set model.head_dim"},
-            context.problems);
+            context.rules());
   return false;
 }
 
@@ -190,7 +178,7 @@ void add_violations(const std::vector<spec::Violation>& violations, Chosen& chos
     const Place place = setting == nullptr ? place_of_section(section, context) : setting->place;
     const std::string given =
         setting == nullptr || setting->given.empty() ? "" : fmt::format(" [{}]", setting->given);
-    context.problems.add(place, violation.key, violation.what + given, violation.hint);
+    context.rules().add(place, violation.key, violation.what + given, violation.hint);
   }
 }
 
@@ -220,6 +208,18 @@ std::vector<spec::Violation> violations_of(const spec::Scenario& scenario, GpuCo
 
 }  // namespace
 
+Fault unknown_key(const Setting& setting) {
+  const std::vector<std::string_view> sections = section_names();
+  if (!setting.section.empty() && std::ranges::find(sections, setting.section) == sections.end())
+    return {"unknown section", did_you_mean(setting.section, sections)};
+  const std::vector<std::string_view> names = names_in_section(setting.section);
+  std::string hint = did_you_mean(setting.name, names);
+  for (const Key& key : keys())
+    if (hint.find("did you mean") == std::string::npos && key.name == setting.name)
+      hint = fmt::format("did you mean \"{}\"?", key_text(key.section, key.name));
+  return {"unknown key", hint};
+}
+
 const Setting*& at(Chosen& chosen, std::string_view section, std::string_view name) {
   return chosen[find_key(section, name).value()];
 }
@@ -243,12 +243,18 @@ void choose(std::span<const Setting> layer, Chosen& chosen, Problems& problems) 
 
 // Values that are the initialiser's do not count: a new key leaves the hashes of old scenarios.
 std::string hash_of(const spec::Scenario& scenario) {
-  static const spec::Scenario untouched;
+  static const std::vector<std::string> kUntouched = [] {
+    std::vector<std::string> texts;
+    for (const Key& key : keys())
+      texts.push_back(key.field.text ? key.field.text(spec::Scenario()) : "");
+    return texts;
+  }();
   std::string canonical;
-  for (const Key& key : keys()) {
+  for (std::size_t i = 0; i < keys().size(); ++i) {
+    const Key& key = keys()[i];
     if (!key.field.text) continue;
     const std::string text = key.field.text(scenario);
-    if (text != key.field.text(untouched))
+    if (text != kUntouched[i])
       canonical += fmt::format("{} = {}\n", key_text(key.section, key.name), text);
   }
   // A network's file counts by what it says, wherever it lies.

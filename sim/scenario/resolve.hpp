@@ -26,6 +26,9 @@ struct Context {
   PresetFiles& presets;
   Problems& problems;
   GpuCount gpus = GpuCount::of_file;
+  Problems* broken_rules = nullptr;  ///< where broken rules go; none: to the problems
+
+  Problems& rules() const { return broken_rules != nullptr ? *broken_rules : problems; }
 };
 
 /// Tells a fault at a place of the setting, with the text of a --set.
@@ -33,6 +36,9 @@ void add_fault(const Setting& setting, const Place& place, Fault fault, Problems
 
 /// Lays settings over those of the layers below; unknown keys are told.
 void choose(std::span<const Setting> layer, Chosen& chosen, Problems& problems);
+
+/// What a key outside the table is told.
+Fault unknown_key(const Setting& setting);
 
 spec::Scenario resolve(Chosen chosen, const Context& context);
 ModelPreset resolve_model(Chosen chosen, const Context& context);

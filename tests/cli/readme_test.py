@@ -5,7 +5,7 @@
 readme_test.py            runs every `$ build/release/scapesim ...` line of a console block and compares
                           what follows with what it prints
 readme_test.py --update   writes the output into README.md
-Run in the repository; SCAPESIM is the program (build/release/scapesim). Scenario blocks (toml) must run.
+What a command writes under out/ goes into a temporary folder. Run in the repository; SCAPESIM is the program (build/release/scapesim). Scenario blocks (toml) must run.
 """
 import os
 import pathlib
@@ -24,10 +24,12 @@ def output_of(root, program, command):
     words = shlex.split(command)
     if words[0] != PROGRAM:
         sys.exit(f"README.md: console blocks run {PROGRAM}, not {words[0]}")
-    done = subprocess.run([program] + words[1:], cwd=root, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"README.md: {command}\nexit code {done.returncode}\n{done.stderr}")
-    return done.stdout
+    with tempfile.TemporaryDirectory() as folder:
+        moved = [f"{folder}/{word[4:]}" if word.startswith("out/") else word for word in words[1:]]
+        done = subprocess.run([program] + moved, cwd=root, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"README.md: {command}\nexit code {done.returncode}\n{done.stderr}")
+        return done.stdout.replace(folder, "out")
 
 
 def check_scenarios(readme, root, program):
