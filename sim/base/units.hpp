@@ -15,16 +15,17 @@ struct Dim {
   int joule = 0;
   int dollar = 0;
   int token = 0;
+  int kilogram = 0;
   constexpr bool operator==(const Dim&) const = default;
 };
 
 constexpr Dim operator+(Dim a, Dim b) {
-  return {a.byte + b.byte,   a.second + b.second, a.flop + b.flop,
-          a.joule + b.joule, a.dollar + b.dollar, a.token + b.token};
+  return {a.byte + b.byte,     a.second + b.second, a.flop + b.flop,        a.joule + b.joule,
+          a.dollar + b.dollar, a.token + b.token,   a.kilogram + b.kilogram};
 }
 constexpr Dim operator-(Dim a, Dim b) {
-  return {a.byte - b.byte,   a.second - b.second, a.flop - b.flop,
-          a.joule - b.joule, a.dollar - b.dollar, a.token - b.token};
+  return {a.byte - b.byte,     a.second - b.second, a.flop - b.flop,        a.joule - b.joule,
+          a.dollar - b.dollar, a.token - b.token,   a.kilogram - b.kilogram};
 }
 
 /// A value of dimension D. `+ - <=>` stay inside one dimension; `* /` add exponents.
@@ -33,7 +34,7 @@ class Quantity {
  public:
   constexpr Quantity() = default;
   constexpr explicit Quantity(double si) : si_(si) {}
-  /// The value in SI base units (bytes, seconds, FLOPs, joules, dollars, tokens).
+  /// The value in SI base units (bytes, seconds, FLOPs, joules, ...).
   constexpr double si() const { return si_; }
   /// A pure number is a double.
   constexpr operator double() const requires(D == Dim{}) { return si_; }
@@ -74,11 +75,13 @@ using Flops = Quantity<Dim{.flop = 1}>;
 using Joules = Quantity<Dim{.joule = 1}>;
 using Dollars = Quantity<Dim{.dollar = 1}>;
 using Tokens = Quantity<Dim{.token = 1}>;
+using Kilograms = Quantity<Dim{.kilogram = 1}>;
 using BytesPerSecond = Quantity<Dim{.byte = 1, .second = -1}>;
 using FlopsPerSecond = Quantity<Dim{.second = -1, .flop = 1}>;
 using TokensPerSecond = Quantity<Dim{.second = -1, .token = 1}>;
 using Watts = Quantity<Dim{.second = -1, .joule = 1}>;
 using DollarsPerSecond = Quantity<Dim{.second = -1, .dollar = 1}>;
+using KilogramsPerJoule = Quantity<Dim{.joule = -1, .kilogram = 1}>;
 
 namespace literals {
 // Small units divide by a whole number: 5_us is the double nearest to 5e-6, 5 * 1e-6 is not.

@@ -27,7 +27,7 @@ void add_json_and_csv(CLI::App& app, FormatOptions& options) {
       ->excludes("--json");
 }
 
-void add_scenario(CLI::App& app, ScenarioOptions& options) {
+void add_scenario(CLI::App& app, ScenarioOptions& options, Intervals intervals) {
   app.add_option("SCENARIO", options.file, "Scenario file, e.g. scenarios/vista-llama-1.8b.toml")
       ->required();
   app.add_option("--set", options.set,
@@ -38,6 +38,7 @@ void add_scenario(CLI::App& app, ScenarioOptions& options) {
   app.add_option("--series", options.series,
                  "Only this series of a scenario with variants (default: all), e.g. --series AdamS")
       ->type_name("NAME");
+  if (intervals == Intervals::none) return;
   app.add_option("--interval", options.interval,
                  "90 % interval of the step time from the spread of the calibration: on or off "
                  "(default: on)")

@@ -31,7 +31,10 @@ struct ScenarioOptions {
   std::string series;
   std::string interval = "on";
 };
-void add_scenario(CLI::App& app, ScenarioOptions& options);
+/// Commands without intervals do not offer --interval.
+enum class Intervals { offered, none };
+void add_scenario(CLI::App& app, ScenarioOptions& options,
+                  Intervals intervals = Intervals::offered);
 
 /// The scenario's series (all, or the one of --series) with their profiles. Throws InputError.
 std::vector<study::Series> load_series(const ScenarioOptions& options,

@@ -23,6 +23,12 @@ constexpr std::array<Command, 11> kCommands = {{
     {"scale", "Predict a curve over numbers of GPUs, measured points beside it", declare_scale},
     {"sweep", "Predict many points of a scenario's keys, into a folder", declare_sweep},
     {"merge", "Join the parts of a sweep that ran apart", declare_merge},
+constexpr std::array<Command, 11> kCommands = {{
+    {"run", "Predict one training step: its time, where it goes, memory", declare_run},
+    {"scale", "Predict a curve over numbers of GPUs, measured points beside it", declare_scale},
+    {"compare", "Lay scenarios side by side: which term makes the difference", declare_compare},
+    {"sensitivity", "What a step depends on, what bounds it, how short it could be",
+     declare_sensitivity},
     {"collective", "Predict a collective over sizes, as nccl-tests prints it", declare_collective},
     {"topology", "Show a cluster's network: counts, bisection, routes", declare_topology},
     {"list", "Show what there is: models, clusters, calibrations, keys, ...", declare_list},

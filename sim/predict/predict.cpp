@@ -106,8 +106,8 @@ std::vector<Seconds> drawn_step_times(const spec::Scenario& scenario,
 void add_interval(result::Run& run, std::vector<Seconds> drawn) {
   run.step_time_low = run.step_time_high = run.step_time;
   if (drawn.empty()) return;
-  const result::Interval interval =
-      result::interval_of(std::move(drawn), run.step_time, run.interval_level);
+  const result::Interval interval = result::interval_of(drawn, run.step_time, run.interval_level);
+  run.drawn = std::move(drawn);
   run.step_time_low = interval.low;
   run.step_time_high = interval.high;
   run.has_interval = true;

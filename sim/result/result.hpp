@@ -63,6 +63,7 @@ struct Run {
   Seconds step_time, step_time_low, step_time_high;
   double interval_level = 0.9;
   bool has_interval = false;
+  std::vector<Seconds> drawn;  ///< step times under the draws of the profile, in their order
   TokensPerSecond tokens_per_second;
   double mfu = 0;
   std::optional<double> efficiency;

@@ -137,33 +137,58 @@ Field offload_list() {
       text);
 }
 
+namespace {
+
+/// A number before one unit, in that unit; "none" gives none.
+detail::Read<std::optional<double>> read_in_unit(const Value& value, std::string_view unit,
+                                                 double highest, const Fault& needed) {
+  const detail::Read<std::string> text = detail::read_quantity_text(value);
+  if (const Fault* fault = std::get_if<Fault>(&text)) return *fault;
+  std::string_view word = std::get<std::string>(text);
+  if (word == "none") return std::optional<double>();
+  if (detail::is_number(word))
+    return Fault{"unit missing", fmt::format("write \"{}{}\"", word, unit)};
+  if (!word.ends_with(unit)) return needed;
+  word.remove_suffix(unit.size());
+  while (word.ends_with(' ')) word.remove_suffix(1);
+  if (!detail::is_number(word)) return needed;
+  const double number = std::stod(std::string(word));
+  if (!(number >= 0 && number <= highest))
+    return detail::outside(std::get<std::string>(text),
+                           fmt::format("0{} to {}{}, or none", unit, highest, unit));
+  return std::optional<double>(number);
+}
+
+/// An optional quantity in one unit, so many of them a unit of SI.
+template <class Q, class Get>
+Field in_one_unit(std::string_view type, std::string_view unit, double per_si, double highest,
+                  Fault needed, Get get) {
+  const auto read = [=](const Value& value) -> detail::Read<std::optional<Q>> {
+    const auto number = read_in_unit(value, unit, highest, needed);
+    if (const Fault* fault = std::get_if<Fault>(&number)) return *fault;
+    const std::optional<double>& given = std::get<std::optional<double>>(number);
+    return given ? std::optional<Q>(Q(*given / per_si)) : std::optional<Q>();
+  };
+  const auto text = [=](const std::optional<Q>& value) {
+    return detail::quoted(value ? detail::exact(value->si() * per_si, unit) : "none");
+  };
+  return detail::field(type, fmt::format("0{} to {}{}, or none", unit, highest, unit), get, read,
+                       text);
+}
+
+}  // namespace
+
 Field hourly_price() {
-  constexpr double kSecondsPerHour = 3600;
-  constexpr double kHighest = 1e6;
-  static constexpr std::string_view kUnit = "USD/h";
-  using Price = std::optional<DollarsPerSecond>;
-  const std::string range = fmt::format("0USD/h to {}USD/h, or none", kHighest);
-  const auto read = [=](const Value& value) -> detail::Read<Price> {
-    const detail::Read<std::string> text = detail::read_quantity_text(value);
-    if (const Fault* fault = std::get_if<Fault>(&text)) return *fault;
-    std::string_view word = std::get<std::string>(text);
-    if (word == "none") return Price();
-    if (detail::is_number(word))
-      return Fault{"unit missing", fmt::format("write \"{}{}\"", word, kUnit)};
-    if (!word.ends_with(kUnit)) return Fault{"a price is needed", "such as \"2.5USD/h\""};
-    word.remove_suffix(kUnit.size());
-    while (word.ends_with(' ')) word.remove_suffix(1);
-    if (!detail::is_number(word)) return Fault{"a price is needed", "such as \"2.5USD/h\""};
-    const double hourly = std::stod(std::string(word));
-    if (!(hourly >= 0 && hourly <= kHighest))
-      return detail::outside(std::get<std::string>(text), range);
-    return Price(DollarsPerSecond(hourly / kSecondsPerHour));
-  };
-  const auto text = [](const Price& price) {
-    return detail::quoted(price ? detail::exact(price->si() * kSecondsPerHour, kUnit) : "none");
-  };
-  return detail::field(
-      "dollars per hour", range, [](auto& s) -> auto& { return s.cluster.gpu_price; }, read, text);
+  return in_one_unit<DollarsPerSecond>(
+      "dollars per hour", "USD/h", 3600, 1e6, {"a price is needed", "such as \"2.5USD/h\""},
+      [](auto& s) -> auto& { return s.cluster.gpu_price; });
+}
+
+Field carbon_intensity() {
+  return in_one_unit<KilogramsPerJoule>(
+      "grams per kilowatt-hour", "g/kWh", 3.6e9, 1e5,
+      {"a carbon intensity is needed", "such as \"385g/kWh\""},
+      [](auto& s) -> auto& { return s.cluster.carbon_intensity; });
 }
 
 Field biases() {

@@ -212,6 +212,23 @@ Field optional_integer(Get get, Range<std::int64_t> range) {
                        });
 }
 
+/// A number or the word "none"; the member is a std::optional.
+template <class Get>
+Field optional_number(Get get, Range<double> range) {
+  using Optional = std::optional<double>;
+  const auto read = [range](const Value& value) -> detail::Read<Optional> {
+    if (const auto* word = std::get_if<std::string>(&value); word != nullptr && *word == "none")
+      return Optional();
+    const detail::Read<double> result = detail::read_number(value, range);
+    if (const Fault* fault = std::get_if<Fault>(&result)) return *fault;
+    return Optional(std::get<double>(result));
+  };
+  return detail::field("number", detail::range_text(range) + ", or none", get, read,
+                       [](const Optional& value) {
+                         return value ? detail::exact(*value, "") : detail::quoted("none");
+                       });
+}
+
 /// Name of a preset or a path; becomes the name of what it describes.
 template <class Get>
 Field preset(Get get) {
@@ -226,6 +243,8 @@ Field biases();
 Field offload_list();
 /// "2.5USD/h"
 Field hourly_price();
+/// "385g/kWh"
+Field carbon_intensity();
 /// Extents of a torus: "8x8x4".
 Field dimensions();
 /// The axes of the mesh, the fastest first: "tp-cp-ep-dp-pp".

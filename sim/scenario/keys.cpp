@@ -358,6 +358,22 @@ std::vector<Key> cluster_keys() {
        optional_quantity<Watts>(AT(cluster.gpu_power), Range<Watts>{Watts(0), Watts(1e6)}),
        kFromSpec, "board power under load"},
       {"cluster", "gpu_price", hourly_price(), kFromSpec, "per GPU"},
+      {"cluster", "node_power",
+       optional_quantity<Watts>(AT(cluster.node_power), Range<Watts>{Watts(0), Watts(1e7)}),
+       kFromSpec, "of a whole node under load, its GPUs included; for plan"},
+      {"cluster", "pue", optional_number(AT(cluster.power_usage_effectiveness), {1, 10}), kFromSpec,
+       "power usage effectiveness of the building; for plan"},
+      {"cluster", "carbon_intensity", carbon_intensity(), kFromSpec,
+       "CO2 equivalent of its electricity; for plan"},
+      {"cluster", "node_mtbf",
+       optional_quantity<Seconds>(AT(cluster.node_mtbf), Range<Seconds>{60_s, 1e10_s}), kFromSpec,
+       "mean time between failures of one node that stop the job; for plan"},
+      {"cluster", "restart_time",
+       optional_quantity<Seconds>(AT(cluster.restart_time), Range<Seconds>{0_s, 1e7_s}), kFromSpec,
+       "from a failure until training goes on from the checkpoint; for plan"},
+      {"cluster", "storage_bandwidth",
+       optional_quantity<BytesPerSecond>(AT(cluster.storage_bandwidth), kBandwidth), kFromSpec,
+       "that a checkpoint is written with, all nodes together; for plan"},
   };
 }
 

@@ -229,6 +229,13 @@ struct Cluster {
   std::int64_t placement_seed = 0;            ///< of random placement and allocation
   std::optional<Watts> gpu_power;             ///< board power under load
   std::optional<DollarsPerSecond> gpu_price;  ///< per GPU
+  std::optional<Watts> node_power;            ///< of a whole node under load, its GPUs included
+  std::optional<double> power_usage_effectiveness;    ///< of the building, 1 or more
+  std::optional<KilogramsPerJoule> carbon_intensity;  ///< CO2 equivalent of its electricity
+  std::optional<Seconds> node_mtbf;     ///< between failures of one node that stop the job
+  std::optional<Seconds> restart_time;  ///< from a failure until training goes on
+  std::optional<BytesPerSecond>
+      storage_bandwidth;  ///< that a checkpoint is written with, whole job
 };
 
 struct Calibration {

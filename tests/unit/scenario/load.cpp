@@ -148,6 +148,28 @@ gpu_price = "2USD/h"
 profile = "gh200-datasheet"
 )";
 
+TEST_CASE("prices, power, carbon, failures and storage are optional values of the cluster") {
+  const spec::Scenario plain = load_text(kInline).front();
+  CHECK_FALSE(plain.cluster.carbon_intensity);
+  CHECK_FALSE(plain.cluster.node_mtbf);
+  const spec::Cluster told =
+      load_text(kInline, {"cluster.carbon_intensity=385g/kWh", "cluster.pue=1.25",
+                          "cluster.node_power=10.2kW", "cluster.node_mtbf=264d",
+                          "cluster.restart_time=10min", "cluster.storage_bandwidth=2TB/s"})
+          .front()
+          .cluster;
+  CHECK(told.carbon_intensity->si() == Approx(0.385 / 3.6e6).epsilon(1e-14));
+  CHECK(told.power_usage_effectiveness == 1.25);
+  CHECK(told.node_power == Watts(10'200));
+  CHECK(told.node_mtbf == Seconds(264 * 86'400.0));
+  CHECK(told.restart_time == Seconds(600));
+  CHECK(told.storage_bandwidth == 2_TBps);
+  CHECK_FALSE(load_text(kInline, {"cluster.gpu_price=none"}).front().cluster.gpu_price);
+  for (const char* wrong : {"cluster.carbon_intensity=385", "cluster.carbon_intensity=385kg/kWh",
+                            "cluster.pue=0.5", "cluster.node_mtbf=1s", "cluster.gpu_price=-1USD/h"})
+    CHECK_THROWS_AS(load_text(kInline, {wrong}), InputError);
+}
+
 TEST_CASE("a preset of --set replaces what the file says of the same thing") {
   const spec::Scenario inline_model = load_text(kInline).front();
   CHECK(inline_model.model.head_dim == 12);

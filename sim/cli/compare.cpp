@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// scapesim compare: scenarios side by side, and which term makes the difference.
+#include "reports/compare.hpp"
+
+#include <fmt/format.h>
+#include <memory>
+
+#include "reports/text.hpp"
+#include "sim/base/error.hpp"
+#include "sim/cli/command.hpp"
+#include "sim/cli/options.hpp"
+#include "sim/study/side_by_side.hpp"
+
+namespace scapesim::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> files;
+  std::vector<std::string> set;
+  std::vector<std::string> with;
+  std::string interval = "on";
+  std::string per = "step";
+  bool detail = false;
+  FormatOptions format;
+};
+
+/// The series of a file under the overrides of the call and one more.
+void add_series(std::vector<study::Series>& list, const Options& options, const std::string& file,
+                const std::string& with) {
+  ScenarioOptions scenario;
+  scenario.file = file;
+  scenario.set = options.set;
+  scenario.interval = options.interval;
+  if (!with.empty()) scenario.set.push_back(with);
+  for (study::Series& series : load_series(scenario)) {
+    if (!with.empty())
+      series.scenario.series += (series.scenario.series.empty() ? "" : ", ") + with;
+    list.push_back(std::move(series));
+  }
+}
+
+Output compare(const Options& options) {
+  std::vector<study::Series> series;
+  for (const std::string& file : options.files) {
+    add_series(series, options, file, "");
+    for (const std::string& with : options.with) add_series(series, options, file, with);
+  }
+  if (series.size() < 2)
+    refuse("", "one scenario of one series is nothing to compare",
+           "name another file, or a change: --with KEY=VALUE");
+  const auto per = find_named<study::Per>(options.per);
+  if (!per)
+    refuse("--per", fmt::format("\"{}\" is unknown", options.per),
+           did_you_mean(options.per, all_names<study::Per>()));
+  const study::SideBySideOptions how{
+      .per = *per, .detail = options.detail ? study::Detail::terms : study::Detail::breakdown};
+  ScenarioOptions scenario;
+  scenario.interval = options.interval;
+  const study::SideBySide table =
+      study::side_by_side(series, how, predict_options(scenario, engine::Driver::standalone));
+  const Format format = options.format.format();
+  Output output{.text = format == Format::json  ? reports::compare_json(table)
+                        : format == Format::csv ? reports::compare_csv(table)
+                                                : reports::compare_text(table)};
+  if (format == Format::text) output.notes = reports::warning_notes(table.points);
+  if (study::all_infeasible(table.points)) output.code = kInfeasible;
+  return output;
+}
+
+}  // namespace
+
+Action declare_compare(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("SCENARIO", options->files,
+                 "Scenario files; every series of each is a column, the first is what the others "
+                 "are compared with")
+      ->required();
+  app.add_option("--with", options->with,
+                 "Another column per series: with this key changed, e.g. --with "
+                 "cluster.nic_bandwidth=800Gbps (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--set", options->set, "Override a key in all of them (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--per", options->per,
+                 "What times are for: step, or million-tokens where steps differ in size")
+      ->type_name("step|million-tokens");
+  app.add_flag("--detail", options->detail,
+               "Divide the step into the terms of run --explain step_time");
+  app.add_option("--interval", options->interval,
+                 "90 % intervals of the differences: on or off (default: on)")
+      ->type_name("on|off");
+  add_json_and_csv(app, options->format);
+  app.footer(
+      "Example: scapesim compare scenarios/vista-llama-1.8b.toml scenarios/"
+      "vista-llama-1.8b-ndr.toml --set cluster.gpus=64");
+  return [options] { return compare(*options); };
+}
+
+}  // namespace scapesim::cli

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scapesim compare and sensitivity: columns, sums, formats, exit codes, determinism."""
+
+import csv
+import io
+import unittest
+
+from program import INFEASIBLE, SCENARIO, ProgramTest, call
+
+NETWORK = "scenarios/what-if-network.toml"
+
+
+class Compare(ProgramTest):
+    def test_terms_sum_to_the_difference(self):
+        document = self.document("compare", SCENARIO, "scenarios/vista-llama-1.8b-ndr.toml")
+        self.assertEqual(document["schema"], "scapesim.compare/1")
+        columns = len(document["columns"])
+        self.assertEqual(columns, 9)
+        for whole, terms, key in (("difference_s", "terms", "difference_s"),
+                                  ("memory_difference_B", "memory", "difference_B")):
+            for i in range(columns):
+                total = sum(term[key][i] for term in document[terms])
+                scale = max(abs(document[whole][i]), 1e-3)
+                self.assertLessEqual(abs(total - document[whole][i]), 1e-9 * scale, document["columns"][i])
+        for low, high, value in zip(document["difference_low_s"], document["difference_high_s"],
+                                    document["difference_s"]):
+            self.assertTrue(low <= value <= high)
+
+    def test_with_adds_a_column_per_series(self):
+        document = self.document("compare", "scenarios/llama2-13b-fsdp.toml", "--with", "cluster.nic_bandwidth=200Gbps",
+                                 "--with", "training.recompute=none", "--interval", "off")
+        self.assertEqual([c["label"] for c in document["columns"]],
+                         ["llama2-13b-fsdp", "cluster.nic_bandwidth=200Gbps", "training.recompute=none"])
+        self.assertEqual([d["key"] for d in document["changed"]],
+                         ["training.recompute", "cluster.nic_bandwidth"])
+        self.assertEqual(document["difference_low_s"][1], None)
+
+    def test_csv_has_a_row_per_term_and_two_wholes(self):
+        rows = list(csv.DictReader(io.StringIO(self.done("compare", NETWORK, "--csv"))))
+        wholes = [row for row in rows if row["term"] == "whole"]
+        self.assertEqual([row["part"] for row in wholes], ["time_s", "memory_B"])
+        total = sum(float(row["difference of 200G"]) for row in rows
+                    if row["part"] == "time_s" and row["term"] != "whole")
+        self.assertAlmostEqual(total, float(wholes[0]["difference of 200G"]), delta=1e-9)
+
+    def test_one_column_is_bad_input_and_nothing_that_fits_is_infeasible(self):
+        process = call("compare", "scenarios/llama2-13b-fsdp.toml")
+        self.assertEqual((process.returncode, process.stdout), (2, ""))
+        self.assertIn("--with KEY=VALUE", process.stderr)
+        self.done("compare", INFEASIBLE, INFEASIBLE, "--json", code=3)
+        self.done("compare", INFEASIBLE, SCENARIO, code=0)
+
+    def test_detail_divides_into_the_terms_of_explain(self):
+        document = self.document("compare", NETWORK, "--detail", "--interval", "off")
+        self.assertIn("M", document["terms"][0]["kind"])
+        self.assertAlmostEqual(sum(term["time_s"][0] for term in document["terms"]), document["time_s"][0], delta=1e-9)
+
+    def test_the_same_call_gives_the_same_bytes(self):
+        for form in ([], ["--json"], ["--csv"]):
+            self.assertEqual(self.done("compare", NETWORK, *form), self.done("compare", NETWORK, *form))
+
+
+class Sensitivity(ProgramTest):
+    CALL = ("sensitivity", "scenarios/vista-llama-1.8b-ndr.toml", "--series", "AdamS")
+
+    def test_elasticities_agree_with_run_set(self):
+        document = self.document(*self.CALL)
+        self.assertEqual(document["schema"], "scapesim.sensitivity/1")
+        row = next(p for p in document["parameters"] if p["name"] == "cluster.nic_bandwidth")
+        self.assertEqual((row["value"], row["unit"], row["kind"]), (5e10, "B/s", "scenario"))
+
+        def step(bandwidth):
+            return self.document("run", *self.CALL[1:], "--interval", "off",
+                                 "--set", f"cluster.nic_bandwidth={bandwidth!r}B/s")["step_time_s"]
+        slope = (step(5.001e10) - step(4.999e10)) / 2e7
+        self.assertAlmostEqual(row["derivative"] / slope, 1, delta=1e-4)
+        self.assertAlmostEqual(row["step_time_more_s"], step(5.5e10), delta=1e-9)
+        self.assertAlmostEqual(row["step_time_less_s"], step(4.5e10), delta=1e-9)
+
+    def test_shares_sum_to_one_and_roofs_are_below(self):
+        document = self.document(*self.CALL)
+        self.assertAlmostEqual(sum(document["resource_shares"].values()), 1, delta=2e-3)
+        self.assertAlmostEqual(sum(part["time_s"] for part in document["parts"]), document["step_time_s"], delta=1e-9)
+        for roof in document["roofs"]:
+            self.assertLessEqual(roof["step_time_s"], document["step_time_s"] * (1 + 1e-9))
+
+    def test_csv_is_sorted_and_change_is_a_share(self):
+        rows = list(csv.DictReader(io.StringIO(self.done(*self.CALL, "--change", "20 %", "--csv"))))
+        self.assertEqual(float(rows[0]["change"]), 0.2)
+        process = call(*self.CALL, "--change", "0")
+        self.assertEqual((process.returncode, process.stdout), (2, ""))
+
+    def test_what_does_not_fit_says_so(self):
+        document = self.document("sensitivity", INFEASIBLE, code=3)
+        self.assertIn("does not fit", document["infeasible"])
+        self.assertNotIn("parameters", document)
+
+
+if __name__ == "__main__":
+    unittest.main()
