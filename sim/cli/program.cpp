@@ -17,15 +17,11 @@
 namespace scapesim::cli {
 namespace {
 
-constexpr std::array<Command, 10> kCommands = {{
-constexpr std::array<Command, 11> kCommands = {{
+constexpr auto kCommands = std::to_array<Command>({
     {"run", "Predict one training step: its time, where it goes, memory", declare_run},
     {"scale", "Predict a curve over numbers of GPUs, measured points beside it", declare_scale},
     {"sweep", "Predict many points of a scenario's keys, into a folder", declare_sweep},
     {"merge", "Join the parts of a sweep that ran apart", declare_merge},
-constexpr std::array<Command, 11> kCommands = {{
-    {"run", "Predict one training step: its time, where it goes, memory", declare_run},
-    {"scale", "Predict a curve over numbers of GPUs, measured points beside it", declare_scale},
     {"compare", "Lay scenarios side by side: which term makes the difference", declare_compare},
     {"sensitivity", "What a step depends on, what bounds it, how short it could be",
      declare_sensitivity},
@@ -37,7 +33,7 @@ constexpr std::array<Command, 11> kCommands = {{
     {"explain", "Hold a measured step against its prediction, part by part", declare_explain},
     {"import", "Turn another framework's arguments into a scenario", declare_import},
     {"report", "Draw results: figures and one page that opens anywhere", declare_report},
-}};
+});
 
 constexpr std::string_view kFooter =
     "Example: scapesim scale scenarios/vista-llama-1.8b.toml --gpus 4,8,16,32,64\n"
