@@ -70,8 +70,10 @@ class Progress {
   void show() {
     constexpr std::chrono::milliseconds kOften(200);
     const auto now = Clock::now();
-    if (!terminal_ || now - last_ < kOften) return;
+    const bool first = done_ > 0 && !counts_;  // shown however fast the rest is
+    if (!terminal_ || (!first && now - last_ < kOften)) return;
     last_ = now;
+    counts_ |= first;
     shown_ = true;
     const double seconds = std::chrono::duration<double>(now - begin_).count();
     const double rate = static_cast<double>(done_) / seconds;
@@ -90,6 +92,7 @@ class Progress {
   Clock::time_point begin_ = Clock::now(), last_ = begin_;
   bool terminal_ = ::isatty(STDERR_FILENO) == 1;
   bool shown_ = false;
+  bool counts_ = false;  ///< a count of finished points was shown
 };
 
 std::vector<scenario::StudyKey> study_keys() {
