@@ -25,6 +25,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"compare", "Lay scenarios side by side: which term makes the difference", declare_compare},
     {"sensitivity", "What a step depends on, what bounds it, how short it could be",
      declare_sensitivity},
+    {"search", "Find the best legal split over GPUs, and say why the others lose", declare_search},
     {"collective", "Predict a collective over sizes, as nccl-tests prints it", declare_collective},
     {"topology", "Show a cluster's network: counts, bisection, routes", declare_topology},
     {"list", "Show what there is: models, clusters, calibrations, keys, ...", declare_list},

@@ -42,39 +42,98 @@ Bytes most_kept(const StageOrder& order, const std::vector<Bytes>& kept) {
   return most;
 }
 
+namespace {
+
+/// What stages of equal layers have in common.
+struct StageState {
+  std::vector<std::size_t> layers;  ///< the first like each, chunk by chunk
+  strategy::StateMemory state;
+  Bytes transient;
+  std::vector<Bytes> kept;  ///< of one micro-batch, by chunk
+};
+
+std::vector<std::size_t> layers_of(const workload::Workload& workload,
+                                   const std::vector<Part>& parts, const Pipeline& pipeline,
+                                   int stage) {
+  std::vector<std::size_t> layers;
+  for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {
+    const Part& part = parts[static_cast<std::size_t>(part_of(pipeline, stage, chunk))];
+    for (std::size_t i = part.begin; i < part.end; ++i) layers.push_back(workload.layers[i].like);
+  }
+  return layers;
+}
+
+class StageMemories {
+ public:
+  StageMemories(const spec::Scenario& scenario, const workload::Workload& workload,
+                const cost::Profile& profile)
+      : scenario_(scenario),
+        workload_(workload),
+        profile_(profile),
+        costs_(profile, scenario.cluster.gpu, scenario.training.precision),
+        parts_(parts_of(workload, scenario)),
+        pipeline_(pipeline_of(scenario)) {}
+
+  MemoryNeed of(int stage) {
+    const StageState& known = state_of(stage);
+    const strategy::StateMemory& state = known.state;
+    const spec::Schedule schedule = scenario_.parallelism.schedule;
+    const Bytes kept =
+        most_kept(stage_order(schedule, settled(pipeline_, schedule), stage), known.kept);
+    MemoryNeed need{
+        .parameters = state.parameters,
+        .gradients = state.gradients,
+        .optimizer = state.optimizer,
+        .strategy = state.strategy,
+        .activations = kept,
+        .temporary = std::max(known.transient, state.step_end - kept) + message_buffers(scenario_),
+        .total = {},
+        .context = Bytes(profile_.number("memory.context_B")),
+        .host = state.host,
+        .stage = stage};
+    need.total = need.parameters + need.gradients + need.optimizer + need.strategy +
+                 need.activations + need.temporary;
+    return need;
+  }
+
+ private:
+  const StageState& state_of(int stage) {
+    std::vector<std::size_t> layers = layers_of(workload_, parts_, pipeline_, stage);
+    const auto known = std::ranges::find(states_, layers, &StageState::layers);
+    if (known != states_.end()) return *known;
+    const workload::Workload held = stage_workload(workload_, scenario_, parts_, stage);
+    const strategy::Context context = context_of_stage(scenario_, held, profile_, costs_, stage);
+    StageState& added = states_.emplace_back();
+    added.layers = std::move(layers);
+    added.state = strategy::method_of(scenario_.strategy.method).memory(context);
+    for (const workload::Layer& layer : held.layers)
+      added.transient = std::max(added.transient, layer.transient);
+    added.kept = kept_by_chunk(workload_, parts_, pipeline_, stage);
+    return added;
+  }
+
+  const spec::Scenario& scenario_;
+  const workload::Workload& workload_;
+  const cost::Profile& profile_;
+  cost::KernelCosts costs_;
+  std::vector<Part> parts_;
+  Pipeline pipeline_;
+  std::vector<StageState> states_;
+};
+
+}  // namespace
+
 MemoryNeed stage_memory(const spec::Scenario& scenario, const workload::Workload& workload,
                         const cost::Profile& profile, int stage) {
-  const cost::KernelCosts costs(profile, scenario.cluster.gpu, scenario.training.precision);
-  const std::vector<Part> parts = parts_of(workload, scenario);
-  const workload::Workload held = stage_workload(workload, scenario, parts, stage);
-  const strategy::Context context = context_of_stage(scenario, held, profile, costs, stage);
-  const strategy::StateMemory state = strategy::method_of(scenario.strategy.method).memory(context);
-  const Pipeline pipeline = pipeline_of(scenario);
-  const Bytes kept = most_kept(stage_order(scenario.parallelism.schedule, pipeline, stage),
-                               kept_by_chunk(workload, parts, pipeline, stage));
-  Bytes transient;
-  for (const workload::Layer& layer : held.layers) transient = std::max(transient, layer.transient);
-  MemoryNeed need{
-      .parameters = state.parameters,
-      .gradients = state.gradients,
-      .optimizer = state.optimizer,
-      .strategy = state.strategy,
-      .activations = kept,
-      .temporary = std::max(transient, state.step_end - kept) + message_buffers(scenario),
-      .total = {},
-      .context = Bytes(profile.number("memory.context_B")),
-      .host = state.host,
-      .stage = stage};
-  need.total = need.parameters + need.gradients + need.optimizer + need.strategy +
-               need.activations + need.temporary;
-  return need;
+  return StageMemories(scenario, workload, profile).of(stage);
 }
 
 MemoryNeed memory_need(const spec::Scenario& scenario, const workload::Workload& workload,
                        const cost::Profile& profile) {
-  MemoryNeed fullest = stage_memory(scenario, workload, profile, 0);
+  StageMemories stages(scenario, workload, profile);
+  MemoryNeed fullest = stages.of(0);
   for (int stage = 1; stage < scenario.parallelism.pp; ++stage) {
-    const MemoryNeed need = stage_memory(scenario, workload, profile, stage);
+    const MemoryNeed need = stages.of(stage);
     if (need.total > fullest.total) fullest = need;
   }
   return fullest;

@@ -96,4 +96,12 @@ StageOrder stage_order(spec::Schedule schedule, const Pipeline& pipeline, int st
   throw InternalError("schedule without a row");
 }
 
+// Behind a warm-up of less than 2 micro-batches per stage a schedule repeats itself with every
+// micro-batch, or every round of one per stage.
+Pipeline settled(Pipeline pipeline, spec::Schedule schedule) {
+  if (schedule != spec::Schedule::gpipe)
+    pipeline.micro_batches = std::min(pipeline.micro_batches, 4 * pipeline.stages);
+  return pipeline;
+}
+
 }  // namespace scapesim::plan

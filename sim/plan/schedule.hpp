@@ -46,6 +46,10 @@ std::span<const ScheduleRow> schedules();
 /// both halves) through each chunk.
 StageOrder stage_order(spec::Schedule schedule, const Pipeline& pipeline, int stage);
 
+/// A pipeline of fewer micro-batches, if that is enough for every stage to hold as many at once as
+/// it ever does.
+Pipeline settled(Pipeline pipeline, spec::Schedule schedule);
+
 /// Chunks lie round the stages: chunk c of stage s is part c * stages + s of the model.
 inline int part_of(const Pipeline& pipeline, int stage, int chunk) {
   return chunk * pipeline.stages + stage;

@@ -328,14 +328,20 @@ int launches_of(const Operation& operation) {
 
 Workload workload_of(const spec::Model& model, const spec::Training& training,
                      const spec::Parallelism& parallelism) {
-  const Shape s = shape_of(model, training, parallelism);
   // Model FLOPs [M3] do not depend on how attention is computed.
   spec::Training counted = training;
   counted.attention = spec::AttentionCore::flash;
   const std::vector<Layer> whole = layers_of(model, counted, {}, whole_shape(model, counted));
-  Workload work;
+  Workload work = rank_workload(model, training, parallelism);
   add_counts(work, model, whole);
   work.model_flops = step_flops(whole);
+  return work;
+}
+
+Workload rank_workload(const spec::Model& model, const spec::Training& training,
+                       const spec::Parallelism& parallelism) {
+  const Shape s = shape_of(model, training, parallelism);
+  Workload work;
   work.layers = layers_of(model, training, parallelism, s);
   work.largest_tensor = largest_of(work.layers, s);
   return work;

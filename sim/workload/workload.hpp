@@ -79,6 +79,10 @@ struct Workload {
 Workload workload_of(const spec::Model& model, const spec::Training& training,
                      const spec::Parallelism& parallelism = {});
 
+/// The same without the counts of the whole model, which are 0: twice as fast.
+Workload rank_workload(const spec::Model& model, const spec::Training& training,
+                       const spec::Parallelism& parallelism);
+
 /// All tensors in optimizer order.
 std::vector<Tensor> tensors_of(const Workload& workload);
 

@@ -104,3 +104,17 @@ TEST_CASE("[M237] ZB-H1 holds on no stage more than 1F1B on its first") {
       CHECK(most_alive(plan::stage_order(Schedule::zb_h1, pipeline, stage), 1) <= p);
     }
 }
+
+TEST_CASE("[M237] a settled pipeline holds as much as the whole one") {
+  for (const plan::ScheduleRow& row : plan::schedules())
+    for (const int p : {1, 2, 3, 5, 8})
+      for (const int m : {p, 4 * p, 5 * p, 16 * p}) {
+        const Pipeline whole = pipeline_for(row.schedule, p, m);
+        const Pipeline part = plan::settled(whole, row.schedule);
+        std::vector<Bytes> kept;
+        for (int chunk = 0; chunk < whole.chunks; ++chunk) kept.push_back(Bytes(1 + 7 * chunk % 5));
+        for (int stage = 0; stage < p; ++stage)
+          CHECK(plan::most_kept(plan::stage_order(row.schedule, part, stage), kept) ==
+                plan::most_kept(plan::stage_order(row.schedule, whole, stage), kept));
+      }
+}
