@@ -56,6 +56,16 @@ Json communication_json(const std::vector<result::Communication>& rows) {
   return list;
 }
 
+Json uneven_json(const result::Uneven& u) {
+  return {{"even_step_time_s", si(u.even)},
+          {"slowdown", number(u.mean / u.even)},
+          {"steps", u.steps},
+          {"deviation_s", si(u.deviation)},
+          {"shortest_s", si(u.shortest)},
+          {"longest_s", si(u.longest)},
+          {"pipelines", u.pipelines}};
+}
+
 Json memory_json(const result::Memory& m) {
   return {{"parameters", si(m.parameters)},
           {"gradients", si(m.gradients)},
@@ -93,6 +103,7 @@ Json run_json(const result::Run& run) {
   json["breakdown_s"] = breakdown_json(run.breakdown);
   json["communication"] = communication_json(run.communication);
   json["overlap_fraction"] = or_null(run.overlap_fraction, number);
+  if (run.uneven) json["uneven"] = uneven_json(*run.uneven);
   json["memory_B"] = memory_json(run.memory);
   json["energy_J"] = or_null(run.energy, si<Joules>);
   json["cost_usd"] = or_null(run.cost, si<Dollars>);

@@ -60,6 +60,19 @@ std::string headline(const Run& run) {
           : "");
 }
 
+/// What unequal ranks do to the step; empty when they are equal.
+std::string pace_text(const Run& run) {
+  if (!run.uneven) return "";
+  const result::Uneven& uneven = *run.uneven;
+  std::string out;
+  if (uneven.steps > 1)
+    out = fmt::format("spread      mean of {} drawn steps, {} to {}, standard deviation {}\n",
+                      uneven.steps, text_of(uneven.shortest), text_of(uneven.longest),
+                      text_of(uneven.deviation));
+  return out + fmt::format("slow-down   {:.3f} times the {} of equal ranks\n",
+                           uneven.mean / uneven.even, text_of(uneven.even));
+}
+
 /// What a step costs and takes, when the cluster says its price or power; empty otherwise.
 std::string price_text(const Run& run) {
   std::string out;
@@ -126,6 +139,17 @@ std::string several(std::span<const study::Point> points) {
   add("  interval from",
       [&](const Run& r) { return r.has_interval ? in_unit(r.step_time_low, unit) : "-"; });
   add("  to", [&](const Run& r) { return r.has_interval ? in_unit(r.step_time_high, unit) : "-"; });
+  if (std::ranges::any_of(points, [](const study::Point& point) {
+        const Run* run = study::run_of(point);
+        return run != nullptr && run->uneven;
+      })) {
+    add("  drawn steps, std. deviation", [&](const Run& r) {
+      return r.uneven && r.uneven->steps > 1 ? in_unit(r.uneven->deviation, unit) : "-";
+    });
+    add("  over equal ranks", [](const Run& r) {
+      return r.uneven ? fmt::format("{:.3f}", r.uneven->mean / r.uneven->even) : "-";
+    });
+  }
   for (const BreakdownRow& part : kBreakdown)
     add(fmt::format("{}{}", part.name, in),
         [&](const Run& r) { return in_unit(r.breakdown.*part.part, unit); });
@@ -166,8 +190,8 @@ std::string runs_text(std::span<const study::Point> points) {
   if (points.size() == 1) {
     const Run* run = study::run_of(points[0]);
     if (run == nullptr) return infeasible_text(points[0]);
-    return headline(*run) + price_text(*run) + breakdown_text(*run) + communication_text(*run) +
-           memory_text(run->memory) + rests_on(points);
+    return headline(*run) + pace_text(*run) + price_text(*run) + breakdown_text(*run) +
+           communication_text(*run) + memory_text(run->memory) + rests_on(points);
   }
   std::string out =
       fmt::format("{}\n\n{}", title(points[0].scenario, "", points[0].gpus), several(points));

@@ -132,10 +132,10 @@ std::vector<Mode> modes_of(const Profile* profile, CollectiveKind kind, Bytes si
   const double local = static_cast<double>(layout.ranks) / layout.nodes;
   const double fewest =
       profile->has("network.nvls_ranks") ? profile->number("network.nvls_ranks") : 1;
-  for (const auto& [algorithm, name] : graph::names_of(static_cast<Algorithm*>(nullptr))) {
+  for (const auto& [algorithm, name] : names<Algorithm>()) {
     if (uses_nvls(algorithm) && local < fewest) continue;
     if (!traffic_of(algorithm, kind, layout)) continue;
-    for (const auto& [protocol, protocol_name] : graph::names_of(static_cast<Protocol*>(nullptr)))
+    for (const auto& [protocol, protocol_name] : names<Protocol>())
       if (has_protocol(algorithm, protocol))
         if (const auto mode = mode_of(*profile, algorithm, protocol, size, layout))
           modes.push_back(*mode);

@@ -46,10 +46,6 @@ Provenance weakest(const Profile& profile) {
   return worst;
 }
 
-namespace {
-
-/// Inverse of the standard normal distribution function, Acklam's rational approximation
-/// (relative error under 1.2e-9).
 double normal_quantile(double p) {
   constexpr double a[] = {-3.969683028665376e+01, 2.209460984245205e+02,  -2.759285104469687e+02,
                           1.383577518672690e+02,  -3.066479806614716e+01, 2.506628277459239e+00};
@@ -70,6 +66,8 @@ double normal_quantile(double p) {
   return (((((a[0] * r + a[1]) * r + a[2]) * r + a[3]) * r + a[4]) * r + a[5]) * q /
          (((((b[0] * r + b[1]) * r + b[2]) * r + b[3]) * r + b[4]) * r + 1);
 }
+
+namespace {
 
 /// Half-width of a 90 % range in standard deviations.
 constexpr double kRange90 = 1.6448536269514722;

@@ -78,6 +78,7 @@ struct Profile {
   std::string note;
   std::map<std::string, Number, std::less<>> numbers;
   std::map<std::string, Curve, std::less<>> curves;
+  std::vector<Profile> others;  ///< of the job's other GPUs, in the scenario's order; not in files
 
   /// Throws InternalError for a key that read_profile() does not guarantee.
   double number(std::string_view key) const;
@@ -107,6 +108,10 @@ std::string profile_json(const Profile& profile);
 
 /// Weakest provenance among the numbers and curves of a profile.
 Provenance weakest(const Profile& profile);
+
+/// Inverse of the standard normal distribution function, Acklam's rational approximation (relative
+/// error under 1.2e-9).
+double normal_quantile(double p);
 
 /// Quantile position of every factor in one draw (standard normal).
 using Draw = std::array<double, 9>;

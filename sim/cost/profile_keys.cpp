@@ -37,8 +37,8 @@ constexpr ModeKey kModeCurves[] = {
 void add_mode_keys(std::vector<ProfileKey>& rows, std::span<const ModeKey> keys) {
   static std::deque<std::string> texts;
   for (const Scope scope : {Scope::inside, Scope::between})
-    for (const auto& [algorithm, name] : graph::names_of(static_cast<graph::Algorithm*>(nullptr)))
-      for (const auto& [protocol, word] : graph::names_of(static_cast<graph::Protocol*>(nullptr)))
+    for (const auto& [algorithm, name] : names<graph::Algorithm>())
+      for (const auto& [protocol, word] : names<graph::Protocol>())
         for (const ModeKey& key : keys) {
           if (!has_protocol(algorithm, protocol) || (scope == Scope::inside && !key.inside))
             continue;

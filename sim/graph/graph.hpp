@@ -10,6 +10,7 @@
 #include "sim/base/id.hpp"
 #include "sim/base/named.hpp"
 #include "sim/base/units.hpp"
+#include "sim/spec/enums.hpp"
 
 namespace scapesim::graph {
 
@@ -96,39 +97,8 @@ inline std::span<const Named<Axis>> names_of(Axis*) {
   return kRows;
 }
 
-/// How a collective moves its bytes.
-enum class Algorithm {
-  ring,
-  tree,       ///< double binary tree (Sanders, Speck, Traeff 2009)
-  nvls,       ///< the NVLink switch reduces and multicasts
-  nvls_tree,  ///< NVLS inside the node, a tree between nodes
-  sharp,      ///< the network's switches reduce
-  hierarchical,
-  halving_doubling,
-  pairwise,
-  pat
-};
-inline std::span<const Named<Algorithm>> names_of(Algorithm*) {
-  using enum Algorithm;
-  static constexpr Named<Algorithm> kRows[] = {{ring, "ring"},
-                                               {tree, "tree"},
-                                               {nvls, "nvls"},
-                                               {nvls_tree, "nvls-tree"},
-                                               {sharp, "sharp"},
-                                               {hierarchical, "hierarchical"},
-                                               {halving_doubling, "halving-doubling"},
-                                               {pairwise, "pairwise"},
-                                               {pat, "pat"}};
-  return kRows;
-}
-
-/// NCCL's wire formats: flags beside every 4 bytes, beside every 120, or none.
-enum class Protocol { ll, ll128, simple };
-inline std::span<const Named<Protocol>> names_of(Protocol*) {
-  using enum Protocol;
-  static constexpr Named<Protocol> kRows[] = {{ll, "LL"}, {ll128, "LL128"}, {simple, "Simple"}};
-  return kRows;
-}
+using spec::Algorithm;
+using spec::Protocol;
 
 /// A capacity that concurrent transfers share max-min fairly: a class of equal links, a NIC's
 /// transport, a copy engine, a memory.
@@ -162,6 +132,7 @@ struct Collective {
   std::vector<Phase> phases;  ///< one after the other; none for a group of one
   std::vector<RankClassId> members;
   Seconds lower_bound = {};  ///< no run of it may be shorter
+  Axis axis = Axis::world;   ///< whose groups enter it
 };
 
 /// Waits for `op` of the step `steps_back` steps earlier (0: of the same step).

@@ -163,10 +163,11 @@ std::vector<Mode> modes_for(const CollectiveCall& call, const Site& site,
   const auto is_simple = [](const Mode& mode) { return mode.protocol == graph::Protocol::simple; };
   const auto bulk = std::ranges::find_if(known, is_simple);
   const Mode first = bulk == known.end() ? known.front() : *bulk;
-  if (call.algorithm) {
-    const std::string_view why = obstacle(site, call, *call.algorithm);
-    if (!why.empty())
-      refuse(call, "algorithm", fmt::format("{} cannot run: {}", name_of(*call.algorithm), why));
+  const std::string_view why =
+      call.algorithm ? obstacle(site, call, *call.algorithm) : std::string_view();
+  if (!why.empty() && call.forcing == Forcing::strict)
+    refuse(call, "algorithm", fmt::format("{} cannot run: {}", name_of(*call.algorithm), why));
+  if (call.algorithm && why.empty()) {
     std::erase_if(known, [&](const Mode& mode) { return mode.algorithm != *call.algorithm; });
     // Not in the profile, or for small sizes only: the links as its large calls use them.
     const bool of_this_size = std::ranges::any_of(
@@ -183,7 +184,10 @@ std::vector<Mode> modes_for(const CollectiveCall& call, const Site& site,
   // Forced where the library would take another algorithm: its large sizes run Simple.
   if (!call.protocol && !any_offered && std::ranges::any_of(known, is_simple))
     std::erase_if(known, std::not_fn(is_simple));
+  const auto has_protocol = [&](const Mode& mode) { return mode.protocol == *call.protocol; };
   if (!call.protocol) return known;
+  if (call.forcing == Forcing::where_possible && std::ranges::none_of(known, has_protocol))
+    return known;
   std::erase_if(known, [&](const Mode& mode) { return mode.protocol != *call.protocol; });
   if (known.empty())
     refuse(call, "protocol", fmt::format("the profile has no {} for it", name_of(*call.protocol)));
@@ -347,6 +351,15 @@ NetworkPlan CollectivePlanner::plan(const std::vector<CollectiveCall>& calls) {
 NetworkPlan plan_collectives(const topology::Fabric& fabric, const std::vector<GroupSet>& sets,
                              const std::vector<CollectiveCall>& calls) {
   return CollectivePlanner(fabric, sets).plan(calls);
+}
+
+CollectiveCall forced(CollectiveCall call, const spec::Collectives& collectives) {
+  const spec::ForcedCollective* of_kind = spec::of_kind(collectives, name_of(call.kind));
+  if (of_kind == nullptr) return call;
+  call.algorithm = of_kind->algorithm;
+  call.protocol = of_kind->protocol;
+  call.forcing = Forcing::where_possible;
+  return call;
 }
 
 std::vector<Drawn> drawn_calls(const topology::Fabric& fabric, const std::vector<GroupSet>& sets,

@@ -17,6 +17,10 @@ namespace scapesim::plan {
 
 using cost::NetworkTerms;
 
+/// What becomes of a call that a forced algorithm or protocol cannot run: it is refused, or runs as
+/// it would without.
+enum class Forcing { strict, where_possible };
+
 /// One call of a collective by all groups of sets[group] at the same time.
 struct CollectiveCall {
   std::string name;
@@ -28,6 +32,7 @@ struct CollectiveCall {
   const cost::Profile* profile = nullptr;       ///< its modes are tried; null: the terms count
   std::optional<graph::Algorithm> algorithm{};  ///< forced; none: the fastest alone
   std::optional<graph::Protocol> protocol{};    ///< forced
+  Forcing forcing = Forcing::strict;
   std::vector<double> peer_shares{};  ///< all-to-all-v: of every rank's buffer, what goes to rank i
 };
 
@@ -54,6 +59,9 @@ struct GroupSet {
 /// that cannot run the call.
 NetworkPlan plan_collectives(const topology::Fabric& fabric, const std::vector<GroupSet>& sets,
                              const std::vector<CollectiveCall>& calls);
+
+/// The call with what a scenario forces its kind to, where that can run it.
+CollectiveCall forced(CollectiveCall call, const spec::Collectives& collectives);
 
 /// The same for several plans on the same groups, as under drawn profiles: what has been laid once
 /// is kept. Fabric and sets must outlive it.

@@ -62,10 +62,21 @@ struct Beside {
   std::string_view operation;
 };
 
+/// A pass as it is summed up.
+struct Sum {
+  PassCost cost;
+  PaceOfPass pace;
+};
+
 /// Ends an exchange that ran beside `time` of an operation.
-void end_exchange(PassCost& sum, std::optional<Beside>& running, Seconds time) {
+void end_exchange(Sum& both, std::optional<Beside>& running, Seconds time) {
   if (!running) return;
+  PassCost& sum = both.cost;
   running->exchange.exposed = std::max(running->exchange.time - time, Seconds(0));
+  if (time > Seconds(0))
+    both.pace.beside.push_back({running->exchange.time, time});
+  else
+    both.pace.exchanges += running->exchange.time;
   sum.time += running->exchange.exposed;
   add_inside(sum.inside, running->exchange);
   running.reset();
@@ -74,9 +85,9 @@ void end_exchange(PassCost& sum, std::optional<Beside>& running, Seconds time) {
 // [M11] [M233] Kernels one after the other, [M177] or as fast as the host launches them; an
 // exchange holds them up, or runs beside the one it names, if that belongs to the pass, and holds
 // up what follows for what it takes longer.
-PassCost cost_of(const Operations& operations, Pass pass, const cost::KernelCosts& costs,
-                 const ExchangeTimes& exchanges) {
-  PassCost sum;
+Sum cost_of(const Operations& operations, Pass pass, const cost::KernelCosts& costs,
+            const ExchangeTimes& exchanges) {
+  Sum sum;
   std::optional<Beside> running;
   int launches = 0;
   for (const Operation& operation : operations) {
@@ -89,13 +100,15 @@ PassCost cost_of(const Operations& operations, Pass pass, const cost::KernelCost
       continue;
     }
     const Seconds time = workload::time_of(operation, costs);
-    sum.time += time;
-    sum.flops += workload::flops_of(operation);
+    sum.cost.time += time;
+    sum.pace.kernels += time;
+    sum.cost.flops += workload::flops_of(operation);
     launches += workload::launches_of(operation);
     end_exchange(sum, running, time);
   }
   end_exchange(sum, running, Seconds(0));
-  sum.time = std::max(sum.time, costs.launch_time(launches));
+  sum.pace.launches = costs.launch_time(launches);
+  sum.cost.time = std::max(sum.cost.time, sum.pace.launches);
   return sum;
 }
 
@@ -125,6 +138,13 @@ void for_each_exchange(const workload::Workload& workload, Visit visit) {
 
 }  // namespace
 
+Seconds PaceOfPass::at(double slowdown) const {
+  Seconds time = slowdown * kernels + exchanges;
+  for (const ExchangeBeside& pair : beside)
+    time += std::max(pair.exchange - slowdown * pair.kernel, Seconds(0));
+  return std::max(time, launches);
+}
+
 PassCost& operator+=(PassCost& sum, const PassCost& more) {
   sum.time += more.time;
   sum.flops += more.flops;
@@ -141,7 +161,7 @@ Seconds time_alone(const graph::Collective& collective,
 }
 
 ExchangeTimes::ExchangeTimes(const workload::Workload& workload, const Seats& seats,
-                             const cost::Profile& profile)
+                             const cost::Profile& profile, const spec::Collectives& collectives)
     : mesh_(seats.mesh) {
   std::vector<GroupSet> sets;
   std::map<graph::Axis, std::size_t> set_of;
@@ -153,12 +173,13 @@ ExchangeTimes::ExchangeTimes(const workload::Workload& workload, const Seats& se
     keys.push_back(key);
     const auto [set, is_new] = set_of.try_emplace(exchange.axis, sets.size());
     if (is_new) sets.push_back(all_groups(seats, exchange.axis));
-    calls.push_back({.name = row_name(exchange),
-                     .kind = exchange.kind,
-                     .size = exchange.bytes,
-                     .group = set->second,
-                     .members = {},
-                     .profile = &profile});
+    calls.push_back(forced({.name = row_name(exchange),
+                            .kind = exchange.kind,
+                            .size = exchange.bytes,
+                            .group = set->second,
+                            .members = {},
+                            .profile = &profile},
+                           collectives));
   });
   const NetworkPlan network = plan_collectives(seats.fabric, sets, calls);
   for (std::size_t i = 0; i < calls.size(); ++i)
@@ -190,9 +211,12 @@ LayerCosts::LayerCosts(const workload::Workload& workload, const cost::KernelCos
     }
     row_of_.push_back(rows_.size());
     Row& row = rows_.emplace_back();
-    for (const Pass pass : kPasses)
-      row.of_pass[static_cast<std::size_t>(pass)] =
+    for (const Pass pass : kPasses) {
+      Sum sum =
           cost_of(pass == Pass::forward ? layer.forward : layer.backward, pass, costs, exchanges);
+      row.of_pass[static_cast<std::size_t>(pass)] = std::move(sum.cost);
+      row.pace[static_cast<std::size_t>(pass)] = std::move(sum.pace);
+    }
   }
 }
 
@@ -203,6 +227,13 @@ const PassCost& LayerCosts::layer(std::size_t layer, Pass pass) const {
 PassCost LayerCosts::part(std::size_t begin, std::size_t end, Pass pass) const {
   PassCost sum;
   for (std::size_t i = begin; i < end; ++i) sum += layer(i, pass);
+  return sum;
+}
+
+Seconds LayerCosts::slowed(std::size_t begin, std::size_t end, Pass pass, double slowdown) const {
+  Seconds sum;
+  for (std::size_t i = begin; i < end; ++i)
+    sum += rows_[row_of_[i]].pace[static_cast<std::size_t>(pass)].at(slowdown);
   return sum;
 }
 

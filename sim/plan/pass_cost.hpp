@@ -13,6 +13,22 @@
 
 namespace scapesim::plan {
 
+/// An exchange beside a kernel, both alone.
+struct ExchangeBeside {
+  Seconds exchange;
+  Seconds kernel;
+};
+
+/// [M400] What a pass through a layer takes when its kernels take `slowdown` times as long:
+/// exchanges and the host's launches keep their times.
+struct PaceOfPass {
+  Seconds kernels;
+  Seconds exchanges;  ///< that hold the kernels up
+  std::vector<ExchangeBeside> beside;
+  Seconds launches;
+  Seconds at(double slowdown) const;
+};
+
 /// A pass as one piece of local work.
 struct PassCost {
   Seconds time;
@@ -25,7 +41,7 @@ PassCost& operator+=(PassCost& sum, const PassCost& more);
 class ExchangeTimes {
  public:
   ExchangeTimes(const workload::Workload& workload, const Seats& seats,
-                const cost::Profile& profile);
+                const cost::Profile& profile, const spec::Collectives& collectives);
   /// One call, exposed for all of its time.
   graph::Inside inside(const workload::Exchange& exchange) const;
   int ranks(graph::Axis axis) const { return graph::group_size(mesh_, axis); }
@@ -47,12 +63,15 @@ class LayerCosts {
   LayerCosts(const workload::Workload& workload, const cost::KernelCosts& costs,
              const ExchangeTimes& exchanges);
   const PassCost& layer(std::size_t layer, Pass pass) const;
+  /// Layers one after the other at another pace; layer() and part() are those of pace 1.
+  Seconds slowed(std::size_t begin, std::size_t end, Pass pass, double slowdown) const;
   /// All layers of a part, one after the other.
   PassCost part(std::size_t begin, std::size_t end, Pass pass) const;
 
  private:
   struct Row {
     PassCost of_pass[4];
+    PaceOfPass pace[4];
   };
   std::vector<Row> rows_;
   std::vector<std::size_t> row_of_;

@@ -12,6 +12,7 @@
 #include "sim/plan/messages.hpp"
 #include "sim/plan/pass_cost.hpp"
 #include "sim/plan/stage_program.hpp"
+#include "sim/plan/step_plan.hpp"
 #include "topologies/placement.hpp"
 
 namespace scapesim::plan {
@@ -52,6 +53,7 @@ struct NetworkInputs {
   const Seats& seats;
   const cost::Profile& profile;
   const topology::Fabric& fabric;
+  const spec::Collectives& forced;
 };
 
 /// Calls of all stages -> collectives: those of one name on an axis that joins stages are one.
@@ -69,19 +71,22 @@ class CallTable {
         return known->second;
       }
     }
-    calls_.push_back({.name = call.name,
-                      .kind = call.kind,
-                      .size = call.bytes,
-                      .group = set_of(call, stage),
-                      .members = {member},
-                      .profile = &inputs_.profile});
+    calls_.push_back(forced({.name = call.name,
+                             .kind = call.kind,
+                             .size = call.bytes,
+                             .group = set_of(call, stage),
+                             .members = {member},
+                             .profile = &inputs_.profile},
+                            inputs_.forced));
     scalar_.push_back(call.regime == strategy::Regime::scalar);
+    axes_.push_back(call.axis);
     return next;
   }
 
   NetworkPlan plan() const {
     NetworkPlan network = plan_collectives(inputs_.fabric, sets_, calls_);
     for (std::size_t i = 0; i < calls_.size(); ++i) {
+      network.collectives[i].axis = axes_[i];
       if (!scalar_[i]) continue;
       network.collectives[i].algorithm = "tree";
       network.collectives[i].lower_bound = Seconds(0);
@@ -112,6 +117,7 @@ class CallTable {
   std::map<std::tuple<graph::Axis, int, int>, std::size_t> set_of_;
   std::vector<CollectiveCall> calls_;
   std::vector<bool> scalar_;
+  std::vector<graph::Axis> axes_;
   std::unordered_map<std::string, graph::CollectiveId> joined_;
 };
 
@@ -139,28 +145,54 @@ void add_network(graph::StepGraph& graph, std::vector<StageProgram>& stages,
 
 }  // namespace
 
-graph::StepGraph step_graph(const spec::Scenario& scenario, const workload::Workload& workload,
-                            const cost::Profile& profile, const topology::Fabric& fabric) {
+StepPlan step_plan(const spec::Scenario& scenario, const workload::Workload& workload,
+                   const cost::Profile& profile, const topology::Fabric& fabric) {
   const cost::KernelCosts costs(profile, scenario.cluster.gpu, scenario.training.precision);
   const graph::Mesh mesh = graph::mesh_of(scenario);
   const Seats seats{mesh, fabric, topology::placement(scenario.cluster)};
-  const ExchangeTimes exchanges(workload, seats, profile);
-  const LayerCosts layer_costs(workload, costs, exchanges);
+  const ExchangeTimes exchanges(workload, seats, profile, scenario.collectives);
+  LayerCosts layer_costs(workload, costs, exchanges);
   const std::vector<Part> parts = parts_of(workload, scenario);
   const StepInputs inputs{scenario, workload, profile, costs, layer_costs, parts};
   std::vector<StageProgram> stages;
   for (int stage = 0; stage < mesh.pp; ++stage) stages.push_back(stage_program(inputs, stage));
   add_messages(stages, scenario);
 
+  std::vector<std::vector<PassOp>> passes;
+  for (StageProgram& stage : stages) passes.push_back(std::move(stage.passes));
   graph::StepGraph graph;
   graph.resources = copy_resources(stages, scenario.cluster);
-  add_network(graph, stages, {seats, profile, fabric});
+  add_network(graph, stages, {seats, profile, fabric, scenario.collectives});
   for (int stage = 0; stage < mesh.pp; ++stage)
     graph.classes.push_back(
         {.name = mesh.pp == 1 ? "all ranks" : "stage " + std::to_string(stage),
          .ranks = mesh.stage_ranks(),
          .operations = std::move(stages[static_cast<std::size_t>(stage)].program.operations)});
-  return graph;
+  return {std::move(graph), std::move(layer_costs), std::move(passes), mesh};
+}
+
+graph::StepGraph step_graph(const spec::Scenario& scenario, const workload::Workload& workload,
+                            const cost::Profile& profile, const topology::Fabric& fabric) {
+  return step_plan(scenario, workload, profile, fabric).graph;
+}
+
+std::vector<Seconds> StepPlan::durations(std::size_t rank_class, double slowdown) const {
+  std::vector<Seconds> list;
+  for (const graph::Operation& operation : graph.classes[rank_class].operations) {
+    const bool slows =
+        operation.kind == graph::Kind::compute || operation.kind == graph::Kind::optimizer;
+    list.push_back(operation.work == graph::Work::local
+                       ? (slows ? slowdown : 1.0) * operation.duration
+                       : Seconds(0));
+  }
+  if (slowdown == 1) return list;
+  std::map<std::tuple<std::size_t, std::size_t, Pass>, Seconds> known;
+  for (const PassOp& pass : passes[rank_class]) {
+    const auto [entry, is_new] = known.try_emplace({pass.begin, pass.end, pass.pass});
+    if (is_new) entry->second = layers.slowed(pass.begin, pass.end, pass.pass, slowdown);
+    list[index(pass.op)] = entry->second;
+  }
+  return list;
 }
 
 }  // namespace scapesim::plan

@@ -148,6 +148,7 @@ class Builder {
       ops = add_layers(slot, pass);
     } else {
       ops.first = ops.last = add_pass(name + ": " + suffix(slot), whole(slot), take_waits());
+      out_.passes.push_back({ops.last, part(slot.chunk).begin, part(slot.chunk).end, slot.pass});
     }
     if (adds_gradients(slot.pass))
       next_waits_ = communication_->pass_done(out_.program, pass, ops.last);
@@ -169,6 +170,7 @@ class Builder {
           add_pass(std::string(verb(slot.pass)) + ": " + inputs_.workload.layers[layer].name +
                        ": micro-batch " + std::to_string(slot.micro_batch),
                    inputs_.layer_costs.layer(layer, slot.pass), std::move(waits));
+      out_.passes.push_back({ops.last, layer, layer + 1, slot.pass});
       if (i == 0) ops.first = ops.last;
       communication_->layer_done(out_.program, pass, ops.last);
     }

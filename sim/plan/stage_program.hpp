@@ -19,8 +19,17 @@ struct SlotOps {
   graph::OpId last;
 };
 
+/// The layers and the pass that an operation stands for.
+struct PassOp {
+  graph::OpId op;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  Pass pass = Pass::forward;
+};
+
 struct StageProgram {
   strategy::Program program;
+  std::vector<PassOp> passes;
   StageOrder order;
   std::vector<SlotOps> ops;  ///< per slot of the order
 };

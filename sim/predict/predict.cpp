@@ -11,6 +11,8 @@
 #include "sim/engine/chunk.hpp"
 #include "sim/plan/memory.hpp"
 #include "sim/plan/plan.hpp"
+#include "sim/plan/step_plan.hpp"
+#include "sim/predict/uneven.hpp"
 #include "sim/predict/used_keys.hpp"
 #include "sim/predict/warnings.hpp"
 #include "sim/result/metrics.hpp"
@@ -103,7 +105,10 @@ std::vector<Seconds> drawn_step_times(const spec::Scenario& scenario,
   return times;
 }
 
+/// Unequal ranks stretch every draw as they stretch the step itself.
 void add_interval(result::Run& run, std::vector<Seconds> drawn) {
+  if (run.uneven)
+    for (Seconds& time : drawn) time = run.uneven->mean / run.uneven->even * time;
   run.step_time_low = run.step_time_high = run.step_time;
   if (drawn.empty()) return;
   const result::Interval interval = result::interval_of(drawn, run.step_time, run.interval_level);
@@ -118,11 +123,48 @@ void add_identity(result::Run& run, const spec::Scenario& scenario, const cost::
   run.scenario = scenario.name;
   run.series = scenario.series;
   // Names the result's inputs: the scenario and the contents of the profile.
-  run.hash = content_hash(scenario.hash + cost::profile_json(profile));
+  std::string inputs = scenario.hash + cost::profile_json(profile);
+  for (const cost::Profile& other : profile.others) inputs += cost::profile_json(other);
+  run.hash = content_hash(inputs);
   run.calibration = profile.id;
   run.weakest_provenance = name_of(weakest(profile, used_keys(profile, graph)));
   run.version = version();
   run.gpus = scenario.cluster.gpus;
+}
+
+/// What the job's GPUs have of something together; `of` tells that of other GPU i, or of the
+/// cluster's own for none.
+template <class Of>
+auto sum_over_gpus(const spec::Scenario& scenario, Of of) {
+  const auto own = of(std::optional<std::size_t>());
+  auto sum = 0.0 * own;
+  for (const plan::Pace& pace : plan::paces_of(scenario))
+    sum += pace.gpu == 0 ? own : of(std::optional(pace.gpu - 1));
+  return sum;
+}
+
+FlopsPerSecond mean_peak(const spec::Scenario& scenario) {
+  const spec::Cluster& cluster = scenario.cluster;
+  if (cluster.other_gpus.empty()) return cost::peak(cluster.gpu, scenario.training.precision);
+  const auto peak = [&](std::optional<std::size_t> other) {
+    return cost::peak(other ? cluster.other_gpus[*other].gpu : cluster.gpu,
+                      scenario.training.precision);
+  };
+  return sum_over_gpus(scenario, peak) / cluster.gpus;
+}
+
+/// Of all GPUs; none when it is not known of one.
+template <class Q>
+std::optional<Q> total(const spec::Scenario& scenario, std::optional<Q> own,
+                       std::optional<Q> spec::OtherGpus::*of_other) {
+  const spec::Cluster& cluster = scenario.cluster;
+  if (!own) return std::nullopt;
+  if (cluster.other_gpus.empty()) return *own * static_cast<double>(cluster.gpus);
+  for (const spec::OtherGpus& other : cluster.other_gpus)
+    if (!(other.*of_other)) return std::nullopt;
+  return sum_over_gpus(scenario, [&](std::optional<std::size_t> other) {
+    return other ? *(cluster.other_gpus[*other].*of_other) : *own;
+  });
 }
 
 /// [M71] tokens/s and MFU, [M78] energy and cost of one step.
@@ -134,13 +176,41 @@ void add_rates(result::Run& run, const spec::Scenario& scenario, const workload:
   const double micro_batches =
       static_cast<double>(spec::micro_batches(scenario)) * spec::data_parallel_size(scenario);
   run.mfu = result::model_flops_utilisation(workload.model_flops * micro_batches, run.step_time,
-                                            scenario.cluster.gpus,
-                                            cost::peak(scenario.cluster.gpu, training.precision));
-  const double gpus = scenario.cluster.gpus;
+                                            scenario.cluster.gpus, mean_peak(scenario));
   std::optional<Watts> power = scenario.cluster.gpu_power;
   if (profile.has("power.gpu_W")) power = Watts(profile.number("power.gpu_W"));
-  if (power) run.energy = *power * run.step_time * gpus;
-  if (scenario.cluster.gpu_price) run.cost = *scenario.cluster.gpu_price * run.step_time * gpus;
+  if (const auto all = total(scenario, power, &spec::OtherGpus::power))
+    run.energy = *all * run.step_time;
+  if (const auto all = total(scenario, scenario.cluster.gpu_price, &spec::OtherGpus::price))
+    run.cost = *all * run.step_time;
+}
+
+void stretch(Seconds& time, double factor) { time = factor * time; }
+
+/// The drawn step that stands for all of them, stretched to their mean.
+void add_typical(result::Run& run, result::StepMetrics metrics) {
+  const double factor = run.step_time / metrics.step_time;
+  if (factor != 1) {
+    result::Breakdown& parts = metrics.breakdown;
+    for (Seconds* part : {&parts.compute, &parts.optimizer, &parts.exposed_communication,
+                          &parts.copy, &parts.host, &parts.bubble})
+      stretch(*part, factor);
+    for (result::Communication& row : metrics.communication)
+      stretch(row.time, factor), stretch(row.exposed, factor);
+    for (result::Term& term : metrics.terms) stretch(term.time, factor);
+  }
+  run.breakdown = metrics.breakdown;
+  run.communication = std::move(metrics.communication);
+  run.overlap_fraction = metrics.overlap_fraction;
+  run.terms = std::move(metrics.terms);
+}
+
+/// The job on the GPU with the least memory.
+spec::Scenario tightest(const spec::Scenario& scenario) {
+  spec::Scenario tight = scenario;
+  for (const spec::OtherGpus& other : scenario.cluster.other_gpus)
+    if (other.gpu.memory < tight.cluster.gpu.memory) tight.cluster.gpu = other.gpu;
+  return tight;
 }
 
 }  // namespace
@@ -150,29 +220,35 @@ Prediction predict(const spec::Scenario& scenario, const cost::Profile& profile,
   const workload::Workload workload =
       workload::workload_of(scenario.model, scenario.training, scenario.parallelism);
   const plan::MemoryNeed need = plan::memory_need(scenario, workload, profile);
-  const result::Memory memory = memory_of(scenario, need);
+  const spec::Scenario tight = tightest(scenario);
+  const result::Memory memory = memory_of(tight, need);
   if (memory.total + memory.context > memory.capacity)
-    return {infeasible(scenario, memory, need.stage), {}, {}};
+    return {infeasible(tight, memory, need.stage), {}, {}};
   if (auto hosts = too_much_for_hosts(scenario, need)) return {std::move(*hosts), {}, {}};
 
   const topology::Fabric fabric =
       topology::build_fabric(scenario.cluster, topology::nodes_to_build(scenario.cluster));
-  graph::StepGraph graph = plan::step_graph(scenario, workload, profile, fabric);
-  engine::Timeline timeline = engine::replay(graph, {.driver = options.driver});
-  const result::StepMetrics metrics = result::metrics_of(graph, timeline);
+  plan::StepPlan plan = plan::step_plan(scenario, workload, profile, fabric);
+  engine::Timeline timeline = engine::replay(plan.graph, {.driver = options.driver});
 
   result::Run run;
-  add_identity(run, scenario, profile, graph);
-  run.step_time = metrics.step_time;
-  run.breakdown = metrics.breakdown;
-  run.communication = metrics.communication;
-  run.overlap_fraction = metrics.overlap_fraction;
-  run.terms = metrics.terms;
+  add_identity(run, scenario, profile, plan.graph);
+  run.step_time = result::step_time(timeline, plan.graph.period);
+  if (plan::is_uneven(scenario)) {
+    UnevenRun uneven =
+        uneven_run(scenario, workload, profile, fabric, plan, timeline, options.driver);
+    run.step_time = uneven.spread.mean;
+    run.uneven = uneven.spread;
+    plan.graph = std::move(uneven.typical.graph);
+    timeline = std::move(uneven.typical.timeline);
+  }
+  const graph::StepGraph& graph = plan.graph;
+  add_typical(run, result::metrics_of(graph, timeline));
   run.memory = memory;
   add_rates(run, scenario, workload, profile);
   add_interval(run, drawn_step_times(scenario, workload, profile, fabric, options.interval_draws));
   run.warnings = warnings_of(scenario, profile, graph, timeline);
-  return {std::move(run), std::move(graph), std::move(timeline)};
+  return {std::move(run), std::move(plan.graph), std::move(timeline)};
 }
 
 namespace {

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <set>
 
 #include "sim/base/unit_text.hpp"
 #include "sim/cost/kernels.hpp"
+#include "sim/plan/uneven.hpp"
 #include "sim/predict/used_keys.hpp"
 #include "sim/result/metrics.hpp"
 
@@ -93,6 +95,39 @@ void warn_of_no_effect(std::vector<result::Warning>& list, const spec::Scenario&
                     "residual nor a replica"});
 }
 
+/// Calls that a forced algorithm or protocol cannot run, which took the fastest instead.
+void warn_of_unforced(std::vector<result::Warning>& list, const spec::Scenario& scenario,
+                      const graph::StepGraph& graph) {
+  std::set<std::string> names;
+  const auto look = [&](const auto& call) {
+    const spec::ForcedCollective* forced = spec::of_kind(scenario.collectives, name_of(call.kind));
+    if (forced == nullptr || call.group_size == 1) return;
+    const bool runs = (!forced->algorithm || call.algorithm == name_of(*forced->algorithm)) &&
+                      (!forced->protocol || call.protocol == name_of(*forced->protocol));
+    if (!runs)
+      names.insert(
+          fmt::format("{} ({} {})", result::term_name(call.name), call.algorithm, call.protocol));
+  };
+  for (const graph::Collective& collective : graph.collectives)
+    if (!collective.phases.empty() && !collective.phases[0].loads.empty()) look(collective);
+  for (const graph::RankClass& rank_class : graph.classes)
+    for (const graph::Operation& operation : rank_class.operations)
+      for (const graph::Inside& inside : operation.inside) look(inside);
+  if (!names.empty())
+    list.push_back({"not-forced", fmt::format("[collectives] cannot force {}: it keeps what runs",
+                                              fmt::join(names, ", "))});
+}
+
+/// Slow parts of the machine that the job does not run on.
+void warn_of_idle_stragglers(std::vector<result::Warning>& list, const spec::Scenario& scenario) {
+  const spec::Cluster& cluster = scenario.cluster;
+  if (cluster.stragglers.empty() && cluster.other_gpus.empty()) return;
+  const auto differs = [](const plan::Pace& pace) { return pace.gpu > 0 || pace.slowdown > 1; };
+  if (std::ranges::none_of(plan::paces_of(scenario), differs))
+    list.push_back({"no-effect",
+                    "cluster.stragglers and cluster.other_gpus name no GPU that this job runs on"});
+}
+
 void warn_of_unread(std::vector<result::Warning>& list, const spec::Model& model) {
   if (!model.unread.empty())
     list.push_back({"unread", fmt::format("of the imported model not simulated, may change the "
@@ -138,6 +173,8 @@ std::vector<result::Warning> warnings_of(const spec::Scenario& scenario,
   std::vector<result::Warning> list;
   warn_of_transport(list, scenario, profile);
   warn_of_no_effect(list, scenario);
+  warn_of_idle_stragglers(list, scenario);
+  warn_of_unforced(list, scenario, graph);
   warn_of_unread(list, scenario.model);
   warn_of_extrapolation(list, scenario, profile);
   warn_of_data_sheet(list, scenario, profile);

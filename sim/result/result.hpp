@@ -52,6 +52,15 @@ struct Term {
   std::string calibration;  ///< profile keys
 };
 
+/// A step whose ranks do not compute alike: step_time is the mean of the drawn steps.
+struct Uneven {
+  Seconds even;  ///< the step if all ranks computed like one of the cluster's own GPUs
+  int steps = 1;
+  Seconds mean, deviation;  ///< standard deviation from step to step
+  Seconds shortest, longest;
+  std::size_t pipelines = 0;  ///< that differ and were simulated
+};
+
 struct Run {
   std::string scenario;
   std::string series;
@@ -69,6 +78,7 @@ struct Run {
   std::optional<double> efficiency;
   Breakdown breakdown;
   std::vector<Communication> communication;
+  std::optional<Uneven> uneven;            ///< none when all ranks compute alike
   std::optional<double> overlap_fraction;  ///< none when nothing is communicated
   Memory memory;
   std::optional<Joules> energy;

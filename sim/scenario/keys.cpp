@@ -9,6 +9,7 @@
 
 #include "sim/scenario/load.hpp"
 #include "sim/scenario/network_fields.hpp"
+#include "sim/scenario/uneven_fields.hpp"
 
 // Accessor of a member of the Spec, for reading and writing.
 #define AT(member) \
@@ -374,6 +375,10 @@ std::vector<Key> cluster_keys() {
       {"cluster", "storage_bandwidth",
        optional_quantity<BytesPerSecond>(AT(cluster.storage_bandwidth), kBandwidth), kFromSpec,
        "that a checkpoint is written with, all nodes together; for plan"},
+      {"cluster", "stragglers", stragglers(), kFromSpec,
+       "GPUs and nodes that compute slower than the others, and how many times as long they take"},
+      {"cluster", "other_gpus", other_gpus(), kFromSpec,
+       "nodes with another GPU: that of a cluster preset, computing as a profile says"},
   };
 }
 
@@ -383,11 +388,38 @@ std::vector<Key> calibration_keys() {
            "a profile of calib/profiles, or the path of such a file"}};
 }
 
+std::vector<Key> collective_keys() {
+  const std::string_view help =
+      "algorithm, protocol or both, such as \"tree LL128\"; automatic: the fastest";
+  return {
+      {"collectives", "all_reduce", forced_collective(AT(collectives.all_reduce)), kFromSpec, help},
+      {"collectives", "reduce_scatter", forced_collective(AT(collectives.reduce_scatter)),
+       kFromSpec, help},
+      {"collectives", "all_gather", forced_collective(AT(collectives.all_gather)), kFromSpec, help},
+      {"collectives", "broadcast", forced_collective(AT(collectives.broadcast)), kFromSpec, help},
+      {"collectives", "all_to_all", forced_collective(AT(collectives.all_to_all)), kFromSpec, help},
+  };
+}
+
+std::vector<Key> jitter_keys() {
+  return {
+      {"jitter", "compute", share(AT(jitter.compute), {0, 0.5}), kFromSpec,
+       "standard deviation of a rank's compute time in a step over its mean"},
+      {"jitter", "distribution", choice(AT(jitter.distribution)), kFromSpec,
+       "exponential: most ranks a little faster than the mean, few far slower"},
+      {"jitter", "scope", choice(AT(jitter.scope)), kFromSpec,
+       "whether every rank draws its pace, or every node"},
+      {"jitter", "seed", integer(AT(jitter.seed), {0, 1'000'000'000}), kFromSpec, "of the draws"},
+      {"jitter", "steps", integer(AT(jitter.steps), {1, 10'000}), kFromSpec,
+       "steps drawn, for mean and spread"},
+  };
+}
+
 std::vector<Key> all_keys() {
   std::vector<Key> all;
-  for (const auto& part :
-       {general_keys(), model_keys(), attention_keys(), expert_keys(), training_keys(),
-        parallelism_keys(), strategy_keys(), cluster_keys(), calibration_keys()})
+  for (const auto& part : {general_keys(), model_keys(), attention_keys(), expert_keys(),
+                           training_keys(), parallelism_keys(), strategy_keys(), cluster_keys(),
+                           calibration_keys(), collective_keys(), jitter_keys()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

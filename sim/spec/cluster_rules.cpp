@@ -178,6 +178,33 @@ void check_fabric(const Cluster& cluster, Violations& list) {
   }
 }
 
+/// Slow parts and other GPUs are parts of the machine; a node has one kind of GPU.
+void check_parts(const Cluster& cluster, Violations& list) {
+  for (const Straggler& straggler : cluster.stragglers) {
+    const bool node = straggler.part == JitterScope::node;
+    const std::int64_t count =
+        node ? cluster.nodes : std::int64_t{cluster.nodes} * cluster.gpus_per_node;
+    const std::string_view name = node ? "node" : "GPU";
+    if (straggler.last >= count)
+      list.push_back({"cluster.stragglers",
+                      fmt::format("the cluster has no {} {}", name, straggler.last),
+                      fmt::format("{} 0 to {}", name, count - 1)});
+  }
+  std::vector<int> taken;
+  for (const OtherGpus& other : cluster.other_gpus) {
+    if (other.last >= cluster.nodes) {
+      list.push_back({"cluster.other_gpus", fmt::format("the cluster has no node {}", other.last),
+                      fmt::format("node 0 to {}", cluster.nodes - 1)});
+      continue;
+    }
+    taken.resize(static_cast<std::size_t>(cluster.nodes));
+    for (int node = other.first; node <= other.last; ++node)
+      if (taken[static_cast<std::size_t>(node)]++ == 1)
+        list.push_back({"cluster.other_gpus", fmt::format("node {} has two kinds of GPU", node),
+                        "name it once"});
+  }
+}
+
 }  // namespace
 
 TreeShape tree_shape(const Cluster& cluster) {
@@ -224,6 +251,7 @@ std::vector<Violation> violations(const Cluster& cluster) {
   check_node(cluster, list);
   check_routing(cluster, list);
   check_fabric(cluster, list);
+  check_parts(cluster, list);
   return list;
 }
 

@@ -189,6 +189,36 @@ SCAPESIM_NAMES(Placement, {packed, "packed"}, {strided, "strided"}, {random, "ra
 enum class Allocation { packed, spread, random };
 SCAPESIM_NAMES(Allocation, {packed, "packed"}, {spread, "spread"}, {random, "random"})
 
+/// How the compute times of ranks spread about their mean; exponential: most a little below it,
+/// few far above.
+enum class JitterDistribution { normal, lognormal, exponential };
+SCAPESIM_NAMES(JitterDistribution, {normal, "normal"}, {lognormal, "lognormal"},
+               {exponential, "exponential"})
+
+/// What draws a pace of its own: every rank, or every node.
+enum class JitterScope { rank, node };
+SCAPESIM_NAMES(JitterScope, {rank, "rank"}, {node, "node"})
+
+/// How a collective moves its bytes.
+enum class Algorithm {
+  ring,
+  tree,       ///< double binary tree (Sanders, Speck, Traeff 2009)
+  nvls,       ///< the NVLink switch reduces and multicasts
+  nvls_tree,  ///< NVLS inside the node, a tree between nodes
+  sharp,      ///< the network's switches reduce
+  hierarchical,
+  halving_doubling,
+  pairwise,
+  pat
+};
+SCAPESIM_NAMES(Algorithm, {ring, "ring"}, {tree, "tree"}, {nvls, "nvls"}, {nvls_tree, "nvls-tree"},
+               {sharp, "sharp"}, {hierarchical, "hierarchical"},
+               {halving_doubling, "halving-doubling"}, {pairwise, "pairwise"}, {pat, "pat"})
+
+/// NCCL's wire formats: flags beside every 4 bytes, beside every 120, or none.
+enum class Protocol { ll, ll128, simple };
+SCAPESIM_NAMES(Protocol, {ll, "LL"}, {ll128, "LL128"}, {simple, "Simple"})
+
 #undef SCAPESIM_NAMES
 
 }  // namespace scapesim::spec

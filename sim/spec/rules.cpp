@@ -145,9 +145,25 @@ void check_precision(const Scenario& scenario, Violations& list) {
                     fmt::format("set cluster.gpu_peak_{}", fp8 ? "fp8" : "tf32")});
 }
 
+/// Whether a GPU multiplies in a precision.
+bool has_peak(const Gpu& gpu, Precision precision) {
+  if (precision == Precision::fp8) return gpu.peak_fp8.si() > 0;
+  return precision != Precision::fp32 || gpu.peak_tf32.si() > 0;
+}
+
+void check_other_gpus(const Scenario& scenario, Violations& list) {
+  for (const OtherGpus& other : scenario.cluster.other_gpus)
+    if (!has_peak(other.gpu, scenario.training.precision))
+      list.push_back({"cluster.other_gpus",
+                      fmt::format("the GPU of {} has no {} peak", other.cluster,
+                                  name_of(scenario.training.precision)),
+                      "another training.precision, or another GPU"});
+}
+
 void check_training(const Scenario& scenario, Violations& list) {
   const Training& training = scenario.training;
   check_precision(scenario, list);
+  check_other_gpus(scenario, list);
   if (training.optimizer == Optimizer::lamb)
     not_simulated(list, "training.optimizer", "lamb", "adams, adamw or sgd");
 }
@@ -228,6 +244,18 @@ void check_strategy(const Scenario& scenario, Violations& list) {
 }
 
 }  // namespace
+
+const ForcedCollective* of_kind(const Collectives& collectives, std::string_view kind) {
+  const std::pair<std::string_view, const ForcedCollective*> rows[] = {
+      {"all-reduce", &collectives.all_reduce},
+      {"reduce-scatter", &collectives.reduce_scatter},
+      {"all-gather", &collectives.all_gather},
+      {"broadcast", &collectives.broadcast},
+      {"all-to-all", &collectives.all_to_all}};
+  for (const auto& [name, forced] : rows)
+    if (name == kind && (forced->algorithm || forced->protocol)) return forced;
+  return nullptr;
+}
 
 int data_parallel_size(const Scenario& scenario) {
   const Parallelism& p = scenario.parallelism;

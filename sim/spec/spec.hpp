@@ -200,6 +200,26 @@ struct Fabric {
   Seconds latency;             ///< end to end between two nodes, once per message
 };
 
+/// GPUs first to last, or all GPUs of these nodes, that take `slowdown` times as long to compute.
+struct Straggler {
+  JitterScope part = JitterScope::rank;  ///< rank: a GPU
+  int first = 0;
+  int last = 0;
+  double slowdown = 1;
+};
+
+/// Nodes first to last that have another GPU: that of a cluster preset, which computes as a
+/// profile says.
+struct OtherGpus {
+  int first = 0;
+  int last = 0;
+  std::string cluster;
+  std::string profile;
+  Gpu gpu = {};
+  std::optional<Watts> power = {};
+  std::optional<DollarsPerSecond> price = {};
+};
+
 /// A cluster: so many equal nodes on a fabric.
 struct Cluster {
   std::string name;
@@ -236,10 +256,32 @@ struct Cluster {
   std::optional<Seconds> restart_time;  ///< from a failure until training goes on
   std::optional<BytesPerSecond>
       storage_bandwidth;  ///< that a checkpoint is written with, whole job
+  std::vector<Straggler> stragglers;
+  std::vector<OtherGpus> other_gpus;
 };
 
 struct Calibration {
   std::string profile;  ///< id of a shipped profile, or a path as written
+};
+
+/// What a kind of collective must run as; none: the fastest that the profile knows.
+struct ForcedCollective {
+  std::optional<Algorithm> algorithm;
+  std::optional<Protocol> protocol;
+};
+struct Collectives {
+  ForcedCollective all_reduce, reduce_scatter, all_gather, broadcast, all_to_all;
+};
+/// What the kind of that name ("all-reduce") is forced to; nullptr for kinds that are not.
+const ForcedCollective* of_kind(const Collectives& collectives, std::string_view kind);
+
+/// Ranks compute at paces of their own, drawn anew for every simulated step.
+struct Jitter {
+  double compute = 0;  ///< standard deviation of a rank's compute time over its mean
+  JitterDistribution distribution = JitterDistribution::normal;
+  JitterScope scope = JitterScope::rank;
+  std::int64_t seed = 0;
+  int steps = 8;
 };
 
 /// A whole scenario (one series of it, variants applied).
@@ -253,6 +295,8 @@ struct Scenario {
   Strategy strategy;
   Cluster cluster;
   Calibration calibration;
+  Collectives collectives = {};
+  Jitter jitter = {};
 };
 
 /// A fat tree as it is built: as written, or from the radix of its switches.

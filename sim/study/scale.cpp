@@ -44,6 +44,9 @@ std::vector<Series> with_profiles(std::vector<spec::Scenario> scenarios,
     cost::Profile profile = found != list.end()
                                 ? found->profile
                                 : cost::load_profile(scenario.calibration.profile, folder);
+    profile.others.clear();
+    for (const spec::OtherGpus& other : scenario.cluster.other_gpus)
+      profile.others.push_back(cost::load_profile(other.profile, folder));
     list.push_back({std::move(scenario), std::move(profile)});
   }
   return list;

@@ -129,7 +129,7 @@ class Field {
     const cost::KernelCosts costs(series_.profile, scenario.cluster.gpu,
                                   scenario.training.precision);
     const plan::Seats seats{graph::mesh_of(scenario), *fabric_, seats_};
-    const plan::ExchangeTimes exchanges(workload, seats, series_.profile);
+    const plan::ExchangeTimes exchanges(workload, seats, series_.profile, scenario.collectives);
     return {workload, plan::LayerCosts(workload, costs, exchanges)};
   }
 

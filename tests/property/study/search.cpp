@@ -88,7 +88,8 @@ plan::StepBound bound_of(const study::Series& series, const Split& split) {
       topology::build_fabric(s.cluster, topology::nodes_to_build(s.cluster));
   const plan::Seats seats{graph::mesh_of(s), fabric, topology::placement(s.cluster)};
   const cost::KernelCosts costs(series.profile, s.cluster.gpu, s.training.precision);
-  const plan::LayerCosts layers(work, costs, plan::ExchangeTimes(work, seats, series.profile));
+  const plan::LayerCosts layers(work, costs,
+                                plan::ExchangeTimes(work, seats, series.profile, s.collectives));
   return plan::step_bound(s, series.profile, plan::PassTimes(work, layers),
                           plan::parts_of(work, s));
 }

@@ -46,7 +46,7 @@ TEST_CASE("[M120] one GPU per node: rings cost what the closed forms of flat net
 }
 
 TEST_CASE("[M120] no algorithm moves less across a node's border than the collective needs") {
-  for (const auto& [algorithm, name] : graph::names_of(static_cast<Algorithm*>(nullptr)))
+  for (const auto& [algorithm, name] : names<Algorithm>())
     for (const CollectiveKind kind : kKinds)
       for (const Layout& layout : kLayouts) {
         const auto traffic = cost::traffic_of(algorithm, kind, layout);

@@ -25,7 +25,8 @@ std::string good_value(const KeyRecord& record) {
   if (record.type == "list") return "[\"residual\"]";
   if (record.type == "adapters" || record.type == "file") return "none";
   if (record.type.starts_with("list of")) return "[]";
-  if (record.type == "one of") return record.range.substr(0, record.range.find(','));
+  if (record.type == "one of" || record.type == "words")
+    return record.range.substr(0, record.range.find(','));
   const std::string lowest = record.range.substr(0, record.range.find(" to "));
   return record.type == "integer" || record.type == "number" ? lowest : "\"" + lowest + "\"";
 }
