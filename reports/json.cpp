@@ -40,13 +40,19 @@ Json breakdown_json(const result::Breakdown& b) {
           {"bubble", si(b.bubble)}};
 }
 
+/// Whole numbers as such: below one call per step only where steps are local.
+Json count_json(double count) {
+  const auto whole = static_cast<std::int64_t>(count);
+  return static_cast<double>(whole) == count ? Json(whole) : Json(count);
+}
+
 Json communication_json(const std::vector<result::Communication>& rows) {
   Json list = Json::array();
   for (const result::Communication& row : rows)
     list.push_back({{"name", row.name},
                     {"collective", row.collective},
                     {"group_size", row.group_size},
-                    {"count", row.count},
+                    {"count", count_json(row.count)},
                     {"bytes_B", si(row.bytes)},
                     {"busbw_Bps", si(row.busbw)},
                     {"time_s", si(row.time)},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
 
 #include "reports/json.hpp"
@@ -30,9 +31,14 @@ Listing topologies() {
 }
 
 Listing strategies() {
-  Listing listing{.columns = {"name", "help"}, .rows = {}};
-  for (const strategy::Method& row : strategy::methods())
-    listing.rows.push_back({std::string(name_of(row.method)), std::string(row.help)});
+  Listing listing{.columns = {"name", "sharding", "help"}, .rows = {}};
+  for (const strategy::Method& row : strategy::methods()) {
+    std::vector<std::string_view> shardings;
+    for (const spec::Sharding sharding : spec::rule_of(row.method).shardings)
+      shardings.push_back(name_of(sharding));
+    listing.rows.push_back({std::string(name_of(row.method)),
+                            fmt::format("{}", fmt::join(shardings, ", ")), std::string(row.help)});
+  }
   return listing;
 }
 

@@ -187,6 +187,7 @@ struct StepGraph {
   std::vector<Collective> collectives;
   std::vector<Resource> resources;
   int period = 1;  ///< steps after which the pattern repeats (2 with double buffers across steps)
+  int training_steps = 1;  ///< that one step here stands for: those of a round of local steps
 };
 
 }  // namespace scapesim::graph

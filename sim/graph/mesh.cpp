@@ -136,7 +136,8 @@ std::vector<RankGroup> replica_groups(const std::vector<RankGroup>& data, int sh
 Mesh mesh_of(const spec::Scenario& scenario) {
   const spec::Parallelism& p = scenario.parallelism;
   const int copies = spec::data_parallel_size(scenario) * p.cp;
-  const bool groups = scenario.strategy.sharding == spec::Sharding::hsdp;
+  const bool groups = scenario.strategy.sharding == spec::Sharding::hsdp ||
+                      scenario.strategy.method == spec::Method::zeropp;
   return {.tp = p.tp,
           .cp = p.cp,
           .ep = p.ep,

@@ -161,6 +161,7 @@ StepPlan step_plan(const spec::Scenario& scenario, const workload::Workload& wor
   std::vector<std::vector<PassOp>> passes;
   for (StageProgram& stage : stages) passes.push_back(std::move(stage.passes));
   graph::StepGraph graph;
+  graph.training_steps = stages.front().training_steps;
   graph.resources = copy_resources(stages, scenario.cluster);
   add_network(graph, stages, {seats, profile, fabric, scenario.collectives});
   for (int stage = 0; stage < mesh.pp; ++stage)

@@ -57,6 +57,9 @@ class Builder {
   StageProgram build() {
     const OpId first = add_host("host work: step", "host.step_s");
     for (std::size_t i = 0; i < out_.order.size(); ++i) out_.ops.push_back(add_slot(i));
+    out_.training_steps = communication_->training_steps();
+    for (graph::Operation& operation : out_.program.operations)
+      if (out_.training_steps > 1) strategy::repeat(operation, out_.training_steps);
     communication_->step_end(out_.program, out_.ops.back().last);
     auto& waits = out_.program.operations[index(first)].waits_for;
     for (const graph::Dependency& wait : communication_->parameters_needed()) waits.push_back(wait);

@@ -32,6 +32,7 @@ struct StageProgram {
   std::vector<PassOp> passes;
   StageOrder order;
   std::vector<SlotOps> ops;  ///< per slot of the order
+  int training_steps = 1;    ///< that the program stands for
 };
 
 /// What all stages share.

@@ -100,7 +100,7 @@ std::vector<Seconds> drawn_step_times(const spec::Scenario& scenario,
     const cost::Profile drawn = cost::perturbed(profile, draw);
     const graph::StepGraph graph = plan::step_graph(scenario, workload, drawn, fabric);
     const engine::Timeline timeline = engine::replay(graph, {.driver = engine::Driver::standalone});
-    times.push_back(result::step_time(timeline, graph.period) * drawn.number("model.discrepancy"));
+    times.push_back(result::step_time(graph, timeline) * drawn.number("model.discrepancy"));
   }
   return times;
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <set>
+#include <optional>
 
 #include "sim/base/unit_text.hpp"
 #include "sim/cost/kernels.hpp"
@@ -65,34 +66,63 @@ void warn_of_small_collectives(std::vector<result::Warning>& list, const cost::P
                                const graph::StepGraph& graph) {
   if (!profile.has("network.smallest_fitted_B")) return;
   const Bytes smallest(profile.number("network.smallest_fitted_B"));
-  std::string names;
+  constexpr std::size_t kShown = 4;
+  std::vector<std::string> names;
   double octaves = 0;
   for (const graph::Collective& collective : graph.collectives) {
-    const std::string name =
-        result::term_name(collective.name) + " (" + text_of(collective.bytes) + ")";
+    std::string name = result::term_name(collective.name) + " (" + text_of(collective.bytes) + ")";
     const bool bulk = !collective.phases.empty() && !collective.phases[0].loads.empty();
     if (!bulk || collective.bytes >= smallest) continue;
-    if (names.find(name) == names.npos) names += (names.empty() ? "" : ", ") + name;
+    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
     octaves = std::max(octaves, octaves_outside(collective.bytes.si(), smallest.si(), INFINITY));
   }
-  if (!names.empty())
-    list.push_back({"extrapolation",
-                    "smaller than the collectives (" + text_of(smallest) +
-                        " and up) that the latency of profile " + profile.id +
-                        " was fitted to: " + names,
-                    octaves});
+  if (names.empty()) return;
+  const std::size_t more = names.size() - std::min(names.size(), kShown);
+  names.resize(names.size() - more);
+  list.push_back(
+      {"extrapolation",
+       fmt::format("smaller than the collectives ({} and up) that the latency of profile "
+                   "{} was fitted to: {}{}",
+                   text_of(smallest), profile.id, fmt::join(names, ", "),
+                   more > 0 ? fmt::format(" and {} more", more) : ""),
+       octaves});
+}
+
+/// Methods whose one exchange begins behind the last backward pass.
+bool sends_at_the_end(spec::Method method) {
+  using enum spec::Method;
+  return method == scape || method == demo || method == oktopk || method == onebit_adam ||
+         method == local_sgd;
+}
+
+/// The optimizer that a method is by itself.
+std::optional<spec::Optimizer> own_optimizer(spec::Method method) {
+  if (method == spec::Method::dgc || method == spec::Method::demo) return spec::Optimizer::sgd;
+  if (method == spec::Method::onebit_adam) return spec::Optimizer::adamw;
+  return std::nullopt;
 }
 
 void warn_of_no_effect(std::vector<result::Warning>& list, const spec::Scenario& scenario) {
-  if (scenario.strategy.method == spec::Method::scape && scenario.training.overlap_gradients)
+  const spec::Strategy& strategy = scenario.strategy;
+  const std::string_view method = name_of(strategy.method);
+  if (sends_at_the_end(strategy.method) && scenario.training.overlap_gradients)
     list.push_back({"no-effect",
-                    "training.overlap_gradients changes nothing for scape: its one payload exists "
-                    "only after the last backward pass"});
-  if (scenario.strategy.method == spec::Method::dense &&
-      (scenario.strategy.offload.residual || scenario.strategy.offload.replica))
-    list.push_back({"no-effect",
-                    "strategy.offload changes nothing for dense: it has neither a "
-                    "residual nor a replica"});
+                    fmt::format("training.overlap_gradients changes nothing for {}: what it sends "
+                                "exists only after the last backward pass",
+                                method)});
+  if (strategy.method != spec::Method::scape &&
+      (strategy.offload.residual || strategy.offload.replica))
+    list.push_back(
+        {"no-effect", fmt::format("strategy.offload changes nothing for {}: it has neither a "
+                                  "residual nor a replica that could be offloaded",
+                                  method)});
+  const auto own = own_optimizer(strategy.method);
+  if (own && *own != scenario.training.optimizer)
+    list.push_back(
+        {"no-effect",
+         fmt::format("training.optimizer changes nothing for {}: it is an optimizer of its own, "
+                     "with the state of {}",
+                     method, name_of(*own))});
 }
 
 /// Calls that a forced algorithm or protocol cannot run, which took the fastest instead.

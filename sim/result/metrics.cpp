@@ -70,12 +70,17 @@ struct Shares {
   Seconds bubble;
 };
 
+/// Training steps within the steady window.
+double steps_of_window(const StepGraph& graph) {
+  return static_cast<double>(graph.period) * graph.training_steps;
+}
+
 Shares shares_of(const StepGraph& graph, const Timeline& timeline, RankClassId rank_class) {
   Shares shares{.of_op = std::vector<Seconds>(graph.classes[index(rank_class)].operations.size()),
                 .bubble = Seconds(0)};
   const Window window = steady_window(timeline, graph.period);
   for (const Piece& piece : attribute(graph, timeline, rank_class, window)) {
-    const Seconds length = piece.length / graph.period;
+    const Seconds length = piece.length / steps_of_window(graph);
     (piece.op ? shares.of_op[index(*piece.op)] : shares.bubble) += length;
   }
   return shares;
@@ -168,7 +173,7 @@ Seconds time_in_window(const StepGraph& graph, const Timeline& timeline, RankCla
   Seconds time(0);
   for (int step = 0; step < static_cast<int>(timeline.step_end.size()); ++step)
     time += overlap(span_of(graph, timeline, step, rank_class, op), window);
-  return time / graph.period;
+  return time / steps_of_window(graph);
 }
 
 /// Calls of their own.
@@ -179,20 +184,22 @@ void add_collectives(std::vector<Communication>& rows, const StepGraph& graph,
     if (operations[i].work != graph::Work::collective) continue;
     const graph::Collective& collective = graph.collectives[index(operations[i].collective)];
     Communication& row = row_of(rows, row_for(collective, collective.kind));
-    row.count += 1;
+    row.count += 1.0 / graph.training_steps;
     row.time += time_in_window(graph, timeline, rank_class, OpId{i});
     row.exposed += shares.of_op[i];
   }
 }
 
 /// Calls within local work.
-void add_exchanges(std::vector<Communication>& rows, const std::vector<Operation>& operations,
+void add_exchanges(std::vector<Communication>& rows, const StepGraph& graph, RankClassId rank_class,
                    const Shares& shares) {
+  const std::vector<Operation>& operations = graph.classes[index(rank_class)].operations;
+  const double steps = graph.training_steps;
   for (std::size_t i = 0; i < operations.size(); ++i)
     for (const graph::Inside& inside : operations[i].inside) {
       Communication& row = row_of(rows, row_for(inside, inside.kind));
-      row.count += inside.count;
-      row.time += inside.time;
+      row.count += inside.count / steps;
+      row.time += inside.time / steps;
       row.exposed += exposed_inside(operations[i], inside, shares.of_op[i]);
     }
 }
@@ -202,7 +209,7 @@ std::vector<Communication> communication_of(const StepGraph& graph, const Timeli
                                             RankClassId rank_class, const Shares& shares) {
   std::vector<Communication> rows;
   add_collectives(rows, graph, timeline, rank_class, shares);
-  add_exchanges(rows, graph.classes[index(rank_class)].operations, shares);
+  add_exchanges(rows, graph, rank_class, shares);
   for (Communication& row : rows) {
     const auto kind = find_named<graph::CollectiveKind>(row.collective);
     if (kind && row.time > Seconds(0))
@@ -216,6 +223,10 @@ std::vector<Communication> communication_of(const StepGraph& graph, const Timeli
 Seconds step_time(const Timeline& timeline, int period) {
   const Window window = steady_window(timeline, period);
   return (window.end - window.begin) / period;
+}
+
+Seconds step_time(const StepGraph& graph, const Timeline& timeline) {
+  return step_time(timeline, graph.period) / graph.training_steps;
 }
 
 std::string term_name(std::string_view operation) {
@@ -279,7 +290,7 @@ StepMetrics metrics_of(const StepGraph& graph, const Timeline& timeline) {
   const RankClassId slowest = slowest_class(graph, timeline);
   const std::vector<Operation>& operations = graph.classes[index(slowest)].operations;
   const Shares shares = shares_of(graph, timeline, slowest);
-  StepMetrics metrics{.step_time = step_time(timeline, graph.period),
+  StepMetrics metrics{.step_time = step_time(graph, timeline),
                       .slowest = slowest,
                       .breakdown = breakdown_of(operations, shares),
                       .communication = communication_of(graph, timeline, slowest, shares),

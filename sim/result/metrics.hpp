@@ -28,6 +28,8 @@ StepMetrics metrics_of(const graph::StepGraph& graph, const engine::Timeline& ti
 
 /// Mean length of the last `period` steps.
 Seconds step_time(const engine::Timeline& timeline, int period);
+/// Of a training step, where a step of the graph stands for several.
+Seconds step_time(const graph::StepGraph& graph, const engine::Timeline& timeline);
 
 /// Operation name without what tells equal operations apart: a number in brackets or at the end
 /// ("gradient all-reduce 3", "bucket[2]") and everything after a colon.

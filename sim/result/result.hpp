@@ -22,7 +22,7 @@ struct Communication {
   std::string name;
   std::string collective;
   int group_size = 1;
-  int count = 0;         ///< calls per step
+  double count = 0;      ///< calls per step
   Bytes bytes;           ///< nccl-tests size of one call
   BytesPerSecond busbw;  ///< mean over the calls; 0 for a group of one
   Seconds time;          ///< per step, all calls

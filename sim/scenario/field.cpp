@@ -109,9 +109,20 @@ Read<std::string> read_quantity_text(const Value& value) {
 
 }  // namespace detail
 
-Field offload_list() {
-  static constexpr std::array<std::string_view, 2> kParts = {"residual", "replica"};
-  const auto read = [](const Value& value) -> detail::Read<spec::Offload> {
+namespace {
+
+/// The words of a list that a switch of the Spec stands for each.
+template <class Switches>
+struct Switch {
+  std::string_view word;
+  bool Switches::*is_on;
+};
+
+template <class Switches, std::size_t N, class Get>
+Field switch_list(const std::array<Switch<Switches>, N>& rows, Get get) {
+  std::vector<std::string_view> known;
+  for (const auto& row : rows) known.push_back(row.word);
+  const auto read = [rows, known](const Value& value) -> detail::Read<Switches> {
     std::vector<std::string> words;
     if (const auto* list = std::get_if<std::vector<std::string>>(&value))
       words = *list;
@@ -119,22 +130,40 @@ Field offload_list() {
       words = {*word};
     else
       return detail::wrong_type(value, "a list of texts");
-    spec::Offload offload;
+    Switches switches;
+    for (const auto& row : rows) switches.*row.is_on = false;
     for (const std::string& word : words) {
-      if (word != kParts[0] && word != kParts[1]) return detail::unknown_word(word, kParts);
-      (word == kParts[0] ? offload.residual : offload.replica) = true;
+      const auto row = std::ranges::find(rows, word, &Switch<Switches>::word);
+      if (row == rows.end()) return detail::unknown_word(word, known);
+      switches.*row->is_on = true;
     }
-    return offload;
+    return switches;
   };
-  const auto text = [](spec::Offload offload) {
+  const auto text = [rows](const Switches& switches) {
     std::vector<std::string> words;
-    if (offload.residual) words.push_back(detail::quoted(kParts[0]));
-    if (offload.replica) words.push_back(detail::quoted(kParts[1]));
+    for (const auto& row : rows)
+      if (switches.*row.is_on) words.push_back(detail::quoted(row.word));
     return fmt::format("[{}]", fmt::join(words, ", "));
   };
-  return detail::field(
-      "list", detail::joined(kParts), [](auto& s) -> auto& { return s.strategy.offload; }, read,
-      text);
+  return detail::field("list", detail::joined(known), get, read, text);
+}
+
+}  // namespace
+
+Field offload_list() {
+  static constexpr std::array<Switch<spec::Offload>, 2> kRows = {
+      {{"residual", &spec::Offload::residual}, {"replica", &spec::Offload::replica}}};
+  return switch_list(
+      kRows, [](auto& s) -> auto& { return s.strategy.offload; });
+}
+
+Field zeropp_list() {
+  static constexpr std::array<Switch<spec::ZeroPlusPlus>, 3> kRows = {
+      {{"qwz", &spec::ZeroPlusPlus::weights},
+       {"hpz", &spec::ZeroPlusPlus::secondary},
+       {"qgz", &spec::ZeroPlusPlus::gradients}}};
+  return switch_list(
+      kRows, [](auto& s) -> auto& { return s.strategy.zeropp; });
 }
 
 namespace {

@@ -241,6 +241,8 @@ Field preset(Get get) {
 Field biases();
 /// Which state lives in host memory: a list of "residual", "replica".
 Field offload_list();
+/// Parts of ZeRO++: a list of "qwz", "hpz", "qgz".
+Field zeropp_list();
 /// "2.5USD/h"
 Field hourly_price();
 /// "385g/kWh"

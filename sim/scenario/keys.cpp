@@ -200,18 +200,21 @@ std::vector<Key> parallelism_keys() {
 std::vector<Key> strategy_keys() {
   return {
       {"strategy", "method", choice(AT(strategy.method)), kFromSpec,
-       "how gradients are communicated"},
-      {"strategy", "sharding", choice(AT(strategy.sharding)), kFromSpec,
-       "who keeps what; zero1 is Megatron-LM's distributed optimizer"},
+       "how gradients are communicated; list strategies says what each is"},
+      {"strategy", "sharding", choice(AT(strategy.sharding)),
+       derived("none; qsdp: fsdp; zeropp: zero3"),
+       "who keeps what; zero1 is Megatron-LM's distributed optimizer; list strategies says which "
+       "method goes with which"},
       {"strategy", "shard_group", integer(AT(strategy.shard_group), {0, 1'000'000}), kFromSpec,
-       "hsdp: ranks that share one copy of the parameters; 0 is those of a node"},
+       "hsdp, zeropp: ranks that share one copy of the parameters; 0 is those of a node"},
       {"strategy", "prefetch", integer(AT(strategy.prefetch), {0, 1000}), kFromSpec,
        "zero3, fsdp, hsdp: layers gathered ahead of the one that runs"},
       {"strategy", "reshard_after_forward", flag(AT(strategy.reshard_after_forward)), kFromSpec,
        "zero3, fsdp, hsdp: parameters are gathered again for the backward pass"},
       {"strategy", "kernels", choice(AT(strategy.kernels)), kFromSpec,
        "unfused: the passes of the released implementation"},
-      {"strategy", "density", number(AT(strategy.density), {1e-6, 1}), kFromSpec,
+      {"strategy", "density", number(AT(strategy.density), {1e-6, 1}),
+       derived("1; topk, oktopk: 0.01; dgc: 0.001"),
        "share of elements sent; 0.01 is 99 % sparsity"},
       {"strategy", "density_warmup", integer(AT(strategy.density_warmup), {0, 1'000'000'000}),
        kFromSpec, "steps in which the density falls from 1 to its value"},
@@ -238,6 +241,37 @@ std::vector<Key> strategy_keys() {
       {"strategy", "offload", offload_list(), kFromSpec, "state kept in host memory"},
       {"strategy", "offload_chunk", optional_quantity<Bytes>(AT(strategy.offload_chunk), kChunk),
        kFromSpec, "staging buffer of the offload; none is the largest tensor"},
+  };
+}
+
+std::vector<Key> method_keys() {
+  return {
+      {"strategy", "reduce_dtype", choice(AT(strategy.reduce_dtype)), kFromSpec,
+       "dense: type in which gradients cross the network, that of gradient_dtype or another"},
+      {"strategy", "exchange", choice(AT(strategy.exchange)), kFromSpec,
+       "topk: indices and values of every rank, or the values of the OR of all ranks' masks"},
+      {"strategy", "weight_bits", optional_integer(AT(strategy.weight_bits), {2, 16}), kFromSpec,
+       "qsdp, zeropp: bits of a gathered parameter; none is 8"},
+      {"strategy", "gradient_bits", optional_integer(AT(strategy.gradient_bits), {2, 16}),
+       kFromSpec, "qsdp, zeropp: bits of a gradient; none is 8, zeropp 4"},
+      {"strategy", "block", optional_integer(AT(strategy.block), {16, 1'000'000}), kFromSpec,
+       "qsdp, zeropp: values that share an fp32 scale; none is 1024, zeropp as DeepSpeed cuts"},
+      {"strategy", "zeropp", zeropp_list(), kFromSpec,
+       "zeropp: quantised parameter gathers, a second copy in each node, quantised gradients"},
+      {"strategy", "dct_chunk", integer(AT(strategy.dct_chunk), {2, 1024}), kFromSpec,
+       "demo: side of the square chunks that are transformed"},
+      {"strategy", "dct_topk", integer(AT(strategy.dct_topk), {1, 1'000'000}), kFromSpec,
+       "demo: coefficients sent of each chunk"},
+      {"strategy", "low_rank", integer(AT(strategy.low_rank), {1, 100'000}), kFromSpec,
+       "powersgd: rank of the factors that stand for a matrix"},
+      {"strategy", "dense_steps", integer(AT(strategy.dense_steps), {0, 1'000'000'000}), kFromSpec,
+       "onebit_adam, powersgd: leading steps that send dense gradients; at_step picks one"},
+      {"strategy", "local_steps", integer(AT(strategy.local_steps), {1, 100'000}), kFromSpec,
+       "local_sgd: steps from one outer all-reduce to the next"},
+      {"strategy", "outer_wait", choice(AT(strategy.outer_wait)), kFromSpec,
+       "local_sgd: the next round waits for the all-reduce, or takes its result a round late"},
+      {"strategy", "tokens_to_loss", number(AT(strategy.tokens_to_loss), {0.01, 100}), kFromSpec,
+       "tokens to the same loss over those of dense training, for breakeven"},
   };
 }
 
@@ -351,6 +385,8 @@ std::vector<Key> cluster_keys() {
       {"cluster", "host_link_bandwidth",
        quantity(AT(cluster.host_link.bandwidth), kBandwidthOrNone), kFromSpec,
        "per GPU and direction, data sheet"},
+      {"cluster", "nic_path", choice(AT(cluster.nic_path)), kFromSpec,
+       "how a NIC reaches GPU memory: directly, or through a copy in host memory"},
       {"cluster", "host_memory", quantity(AT(cluster.host_memory), kCapacity), kFromSpec,
        "per node"},
       {"cluster", "host_memory_bandwidth",
@@ -420,6 +456,9 @@ std::vector<Key> all_keys() {
   for (const auto& part : {general_keys(), model_keys(), attention_keys(), expert_keys(),
                            training_keys(), parallelism_keys(), strategy_keys(), cluster_keys(),
                            calibration_keys(), collective_keys(), jitter_keys()})
+  for (const auto& part :
+       {general_keys(), model_keys(), attention_keys(), expert_keys(), training_keys(),
+        parallelism_keys(), strategy_keys(), method_keys(), cluster_keys(), calibration_keys()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

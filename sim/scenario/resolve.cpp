@@ -132,6 +132,10 @@ bool store(const Chosen& chosen, Present present, spec::Scenario& scenario,
 // Values that follow from others when they are not given.
 bool derive(Chosen& chosen, spec::Scenario& scenario, const Context& context) {
   spec::Model& model = scenario.model;
+  const spec::MethodRule& method = spec::rule_of(scenario.strategy.method);
+  if (at(chosen, "strategy", "sharding") == nullptr)
+    scenario.strategy.sharding = method.shardings.front();
+  if (at(chosen, "strategy", "density") == nullptr) scenario.strategy.density = method.density;
   if (at(chosen, "model", "kv_heads") == nullptr) model.kv_heads = model.heads;
   if (at(chosen, "model", "expert_ffn") == nullptr)
     model.expert_ffn = model.experts > 0 ? model.ffn : 0;

@@ -144,9 +144,27 @@ SCAPESIM_NAMES(PayloadBuffers, {one, "one"}, {two, "two"})
 enum class PayloadDtype { fp32, bf16, fp8 };
 SCAPESIM_NAMES(PayloadDtype, {fp32, "fp32"}, {bf16, "bf16"}, {fp8, "fp8"})
 
+/// How top-k gradients travel: every rank's indices and values, or the values of the OR of all
+/// ranks' masks.
+enum class Exchange { indices, mask };
+SCAPESIM_NAMES(Exchange, {indices, "indices"}, {mask, "mask"})
+
+/// Type in which dense gradients cross the network.
+enum class ReduceDtype { gradient, fp32, bf16, fp8 };
+SCAPESIM_NAMES(ReduceDtype, {gradient, "gradient"}, {fp32, "fp32"}, {bf16, "bf16"}, {fp8, "fp8"})
+
+/// Local steps: the next round waits for the outer all-reduce, or runs beside it and takes its
+/// result a round late.
+enum class OuterWait { blocking, overlapped };
+SCAPESIM_NAMES(OuterWait, {blocking, "blocking"}, {overlapped, "overlapped"})
+
 /// Second payload all-reduce of SCAPE with the distributed optimizer.
 enum class SecondPayload { released, none };
 SCAPESIM_NAMES(SecondPayload, {released, "released"}, {none, "none"})
+
+/// How a NIC reaches GPU memory: directly, or through a copy in host memory.
+enum class NicPath { gpudirect, host };
+SCAPESIM_NAMES(NicPath, {gpudirect, "gpudirect"}, {host, "host"})
 
 enum class HostLinkKind { c2c, pcie };
 SCAPESIM_NAMES(HostLinkKind, {c2c, "c2c"}, {pcie, "pcie"})

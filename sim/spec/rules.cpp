@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "sim/spec/method_rules.hpp"
 #include "sim/spec/model_rules.hpp"
 #include "sim/spec/spec.hpp"
 
 namespace scapesim::spec {
 namespace {
-
-using Violations = std::vector<Violation>;
 
 void not_simulated(Violations& list, std::string key, std::string_view value, std::string hint) {
   list.push_back(
@@ -204,19 +203,15 @@ void check_sharding(const Scenario& scenario, Violations& list) {
   const Parallelism& p = scenario.parallelism;
   const Sharding sharding = strategy.sharding;
   if (sharding == Sharding::none || sharding == Sharding::zero1) return;
-  if (strategy.method == Method::scape)
-    list.push_back({"strategy.sharding",
-                    fmt::format("scape needs every rank's gradients whole, {} does not keep them",
-                                name_of(sharding)),
-                    "none or zero1"});
   if (p.pp > 1)
     list.push_back({"strategy.sharding",
                     fmt::format("{} with a pipeline communicates every gradient once per "
                                 "micro-batch and is not simulated",
                                 name_of(sharding)),
                     "none or zero1, or pp = 1"});
-  if (sharding != Sharding::hsdp || p.pp > 1) return;
-  if (p.ep > 1)
+  const bool groups = sharding == Sharding::hsdp || strategy.method == Method::zeropp;
+  if (!groups || p.pp > 1) return;
+  if (p.ep > 1 && sharding == Sharding::hsdp)
     list.push_back(
         {"strategy.sharding", "hsdp of split experts is not simulated", "fsdp or ep = 1"});
   const std::int64_t copies = std::int64_t{data_parallel_size(scenario)} * p.cp;
@@ -229,18 +224,19 @@ void check_sharding(const Scenario& scenario, Violations& list) {
 
 void check_strategy(const Scenario& scenario, Violations& list) {
   const Strategy& strategy = scenario.strategy;
-  const bool dense = strategy.method == Method::dense;
-  const bool scape = strategy.method == Method::scape;
-  if (!dense && !scape)
-    not_simulated(list, "strategy.method", name_of(strategy.method), "dense or scape");
-  if (dense && strategy.density < 1)
-    list.push_back({"strategy.density",
-                    fmt::format("dense sends everything, not {}", strategy.density),
-                    "set strategy.method = \"scape\" or leave density out"});
-  if (scape) check_scape(scenario, list);
-  if (scape && scenario.parallelism.ep > 1)
-    list.push_back({"parallelism.ep", "scape with split experts is not simulated", "set ep = 1"});
+  check_method(scenario, list);
+  if (strategy.method == Method::scape) check_scape(scenario, list);
   check_sharding(scenario, list);
+}
+
+void check_nic_path(const Cluster& cluster, Violations& list) {
+  if (cluster.nic_path == NicPath::gpudirect) return;
+  if (cluster.host_link.bandwidth.si() <= 0)
+    list.push_back({"cluster.nic_path", "the cluster has no link to host memory",
+                    "set cluster.host_link_bandwidth"});
+  if (cluster.host_memory_bandwidth.si() <= 0)
+    list.push_back({"cluster.nic_path", "the cluster has no host memory bandwidth",
+                    "set cluster.host_memory_bandwidth"});
 }
 
 }  // namespace
@@ -294,6 +290,7 @@ std::vector<Violation> violations(const Scenario& scenario) {
   check_batch(scenario, list);
   check_training(scenario, list);
   check_strategy(scenario, list);
+  check_nic_path(scenario.cluster, list);
   return list;
 }
 

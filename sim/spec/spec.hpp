@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -105,10 +106,17 @@ struct Offload {
   bool replica = false;
 };
 
+/// Parts of ZeRO++.
+struct ZeroPlusPlus {
+  bool weights = true;    ///< qwZ: quantised parameter gathers
+  bool secondary = true;  ///< hpZ: a second copy of the parameters inside each node
+  bool gradients = true;  ///< qgZ: quantised gradients by two all-to-alls
+};
+
 struct Strategy {
   Method method = Method::dense;
   Sharding sharding = Sharding::none;
-  int shard_group = 0;  ///< hsdp: ranks that share one copy, 0: those of a node
+  int shard_group = 0;  ///< hsdp, zeropp: ranks that share one copy, 0: those of a node
   int prefetch = 1;     ///< zero3, fsdp, hsdp: layers gathered ahead of the one that runs
   bool reshard_after_forward = true;  ///< zero3, fsdp, hsdp: parameters are gathered again backward
   Kernels kernels = Kernels::fused;
@@ -127,6 +135,19 @@ struct Strategy {
   Offload offload;
   std::optional<Bytes>
       offload_chunk;  ///< staging buffer of the double-buffered offload; none: largest tensor
+  Exchange exchange = Exchange::indices;             ///< topk
+  ReduceDtype reduce_dtype = ReduceDtype::gradient;  ///< dense
+  std::optional<int> weight_bits = {};               ///< qsdp, zeropp; none: as published
+  std::optional<int> gradient_bits = {};             ///< qsdp, zeropp; none: as published
+  std::optional<int> block = {};  ///< qsdp, zeropp: values that share a scale; none: as released
+  ZeroPlusPlus zeropp;
+  int dct_chunk = 64;            ///< demo: side of a chunk
+  int dct_topk = 32;             ///< demo: coefficients sent of each chunk
+  int low_rank = 4;              ///< powersgd: columns of a factor
+  std::int64_t dense_steps = 0;  ///< onebit_adam, powersgd: leading steps with dense gradients
+  int local_steps = 500;         ///< local_sgd: steps of a round
+  OuterWait outer_wait = OuterWait::blocking;  ///< local_sgd
+  double tokens_to_loss = 1.0;  ///< tokens to the same loss over those of dense training
 };
 
 struct Gpu {
@@ -238,6 +259,7 @@ struct Cluster {
   PeerAccess peer_access = PeerAccess::all;
   Gpu gpu;
   HostLink host_link;
+  NicPath nic_path = NicPath::gpudirect;
   Bytes host_memory;                     ///< per node
   BytesPerSecond host_memory_bandwidth;  ///< per node
   Fabric fabric;
@@ -320,7 +342,7 @@ int data_parallel_size(const Scenario& scenario);
 inline int expert_tensor_parallel(const Parallelism& parallelism) {
   return parallelism.expert_tp == 0 ? parallelism.tp : parallelism.expert_tp;
 }
-/// hsdp: ranks that share one copy of the parameters.
+/// hsdp, zeropp: ranks that share one copy of the parameters.
 int shard_group(const Scenario& scenario);
 /// Micro-batches per rank and step: global_batch / (dp micro_batch). 1 or more in a valid scenario.
 std::int64_t micro_batches(const Scenario& scenario);
@@ -335,6 +357,16 @@ struct Violation {
   std::string hint;
 };
 std::vector<Violation> violations(const Scenario& scenario);
+/// A method's place among the other keys: one row per method.
+struct MethodRule {
+  Method method;
+  std::vector<Sharding> shardings;  ///< it goes with, the first where none is given
+  std::string_view why;             ///< it goes with no other
+  double density = 1;               ///< where none is given
+};
+std::span<const MethodRule> method_rules();
+const MethodRule& rule_of(Method method);
+
 /// The rules of a cluster alone.
 std::vector<Violation> violations(const Cluster& cluster);
 

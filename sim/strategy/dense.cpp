@@ -122,18 +122,66 @@ class Dense final : public Communication {
                  gradient_bytes(context_.scenario.training.gradient_dtype));
   }
 
+  double gradient_element() const {
+    return gradient_bytes(context_.scenario.training.gradient_dtype);
+  }
+  double wire_element() const {
+    switch (context_.scenario.strategy.reduce_dtype) {
+      case spec::ReduceDtype::gradient:
+        return gradient_element();
+      case spec::ReduceDtype::fp32:
+        return 4;
+      case spec::ReduceDtype::bf16:
+        return 2;
+      case spec::ReduceDtype::fp8:
+        return 1;
+    }
+    throw InternalError("type of reduced gradients");
+  }
+  bool casts() const { return wire_element() != gradient_element(); }
+  Bytes wire_size(std::int64_t elements) const {
+    return Bytes(static_cast<double>(elements) * wire_element());
+  }
+
+  OpId cast(Program& program, std::string name, double bytes, const Waits& waits) const {
+    const bool overlaps = context_.scenario.training.overlap_gradients;
+    return add_pass(program, context_,
+                    {.name = std::move(name),
+                     .traffic = Bytes(bytes),
+                     .formula = "M308",
+                     .stream = overlaps ? Stream::communication : Stream::compute},
+                    waits);
+  }
+
+  // [M308] Gradients cast to what travels, and back; fp8 reads them once more for their scale.
+  Waits cast_to_wire(Program& program, const Buffer& buffer, std::int64_t elements,
+                     const Waits& ready) const {
+    if (!casts() || buffer.share.ranks == 1) return ready;
+    const bool scaled = context_.scenario.strategy.reduce_dtype == spec::ReduceDtype::fp8;
+    const double element = gradient_element() * (scaled ? 2 : 1) + wire_element();
+    return {{cast(program, "cast of gradients", static_cast<double>(elements) * element, ready)}};
+  }
+  OpId cast_back(Program& program, const Buffer& buffer, std::int64_t elements, OpId call) const {
+    const double kept =
+        static_cast<double>(elements) / (sharded(context_) ? buffer.share.ranks : 1);
+    return cast(program, "cast of reduced gradients", kept * (gradient_element() + wire_element()),
+                {{call}});
+  }
+
   // [M32] Gradients cross the ring once as an all-reduce (8Na bytes sent in fp32), or as a
   // reduce-scatter (4Na) when the optimizer is sharded.
   void reduce(Program& program, Buffer& buffer, std::int64_t elements, const Waits& ready) const {
     const bool scatter = sharded(context_);
-    const auto call =
+    const Waits sent = cast_to_wire(program, buffer, elements, ready);
+    auto call =
         add_call(program, context_,
                  {.name = call_name(scatter ? "gradient reduce-scatter" : "gradient all-reduce",
                                     buffer.share.axis),
                   .kind = scatter ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-                  .bytes = gradient_size(elements),
+                  .bytes = wire_size(elements),
                   .axis = buffer.share.axis},
-                 Stream::communication, "M32", ready);
+                 Stream::communication, "M32", sent);
+    if (call && casts()) call = cast_back(program, buffer, elements, *call);
     if (call) buffer.reduced = call;
     buffer.waiting = 0;
   }

@@ -2,8 +2,9 @@
 // Parameters, gradients and optimizer state sharded: ZeRO-3, FSDP, and HSDP, which shards inside
 // groups and sums across them. A layer's parameters are gathered before its passes and its
 // gradients are scattered behind every backward pass.
+#include "sim/strategy/fully_sharded.hpp"
+
 #include <algorithm>
-#include <deque>
 
 #include "sim/base/check.hpp"
 #include "sim/strategy/methods.hpp"
@@ -19,12 +20,6 @@ using graph::CollectiveKind;
 using graph::OpId;
 using graph::Stream;
 
-/// The axis over which parameters of an axis are sharded.
-Axis sharded_over(const Context& context, Axis axis) {
-  const bool groups = context.scenario.strategy.sharding == spec::Sharding::hsdp;
-  return groups && axis == Axis::data ? Axis::shard : axis;
-}
-
 double held(const Context& context, const Share& share) {
   const Axis axis = sharded_over(context, share.axis);
   return static_cast<double>(share.elements) / graph::group_size(context.mesh, axis);
@@ -36,121 +31,125 @@ double held_elements(const Context& context) {
   return sum;
 }
 
-class FullySharded final : public Communication {
- public:
-  explicit FullySharded(const Context& context)
-      : context_(context), shares_(shares_of(context)), strategy_(context.scenario.strategy) {}
+}  // namespace
 
-  bool watches(const LayerPass&) const override { return true; }
+Axis sharded_over(const Context& context, Axis axis) {
+  const bool groups = context.scenario.strategy.sharding == spec::Sharding::hsdp;
+  return groups && axis == Axis::data ? Axis::shard : axis;
+}
 
-  // [M243] A layer is gathered while those before it run: when the layer `prefetch` + 1 passes
-  // before has freed its parameters. Gradients of a layer are queued behind the gathers that were
-  // issued first.
-  Waits layer_needed(Program& program, const LayerPass& pass) override {
-    Waits needed;
-    const bool kept = pass.direction == Direction::backward && !strategy_.reshard_after_forward;
-    if (!kept && !still_held(pass)) {
-      const auto& layer = context_.workload.layers[static_cast<std::size_t>(pass.layer)];
-      for (const Share& share : shares_)
-        also_wait(needed, gather(program, share.axis, elements_of(layer, share.axis)));
-    }
-    send_gradients(program, static_cast<std::size_t>(strategy_.prefetch));
-    return needed;
+FullySharded::FullySharded(const Context& context)
+    : context_(context), shares_(shares_of(context)), strategy_(context.scenario.strategy) {}
+
+// [M243] A layer is gathered while those before it run: when the layer `prefetch` + 1 passes
+// before has freed its parameters. Gradients of a layer are queued behind the gathers that were
+// issued first.
+Waits FullySharded::layer_needed(Program& program, const LayerPass& pass) {
+  Waits needed;
+  const bool kept = pass.direction == Direction::backward && !strategy_.reshard_after_forward;
+  if (!kept && !still_held(pass)) needed = gather_layer(program, pass);
+  send_gradients(program, static_cast<std::size_t>(strategy_.prefetch));
+  return needed;
+}
+
+void FullySharded::layer_done(Program&, const LayerPass& pass, OpId op) {
+  passes_.push_back(op);
+  held_layer_ = pass.layer;
+  if (pass.direction == Direction::backward) {
+    pending_.push_back({pass, op});
+    held_layer_.reset();
   }
+}
 
-  void layer_done(Program&, const LayerPass& pass, OpId op) override {
-    passes_.push_back(op);
-    held_layer_ = pass.layer;
-    if (pass.direction == Direction::backward) {
-      pending_.push_back({pass.layer, op, pass.last});
-      held_layer_.reset();
-    }
-  }
+void FullySharded::step_end(Program& program, OpId last) {
+  send_gradients(program, 0);
+  Waits ready = reduced_;
+  const OpId upkeep = add_upkeep(program, context_, held_elements(context_), last);
+  const Waits gradients = ready.empty() ? Waits{{upkeep}} : ready;
+  also_wait(ready, add_norm(program, context_, gradients));
+  const OpId update = add_update(program, context_, held_elements(context_), ready);
+  for (const OpId first : first_gathers_)
+    program.operations[index(first)].waits_for.push_back({update, 1});
+}
 
-  void step_end(Program& program, OpId last) override {
-    send_gradients(program, 0);
-    Waits ready = reduced_;
-    const OpId upkeep = add_upkeep(program, context_, held_elements(context_), last);
-    const Waits gradients = ready.empty() ? Waits{{upkeep}} : ready;
-    also_wait(ready, add_norm(program, context_, gradients));
-    const OpId update = add_update(program, context_, held_elements(context_), ready);
-    for (const OpId first : first_gathers_)
-      program.operations[index(first)].waits_for.push_back({update, 1});
-  }
+const workload::Layer& FullySharded::layer_of(const LayerPass& pass) const {
+  return context_.workload.layers[static_cast<std::size_t>(pass.layer)];
+}
 
- private:
-  struct Pending {
-    int layer = 0;
-    OpId backward;
-    bool last = false;
-  };
+/// The layer that ran last is still whole.
+bool FullySharded::still_held(const LayerPass& pass) const {
+  return held_layer_ == pass.layer && pass.direction == Direction::backward;
+}
 
-  /// The layer that ran last is still whole.
-  bool still_held(const LayerPass& pass) const {
-    return held_layer_ == pass.layer && pass.direction == Direction::backward;
-  }
+void FullySharded::when_room(Program& program, OpId op) {
+  const auto ahead = static_cast<std::size_t>(strategy_.prefetch) + 1;
+  if (passes_.size() >= ahead)
+    program.operations[index(op)].waits_for.push_back({passes_[passes_.size() - ahead]});
+  else
+    first_gathers_.push_back(op);
+}
 
-  std::optional<OpId> gather(Program& program, Axis axis, std::int64_t elements) {
-    if (elements == 0) return std::nullopt;
-    const double element = parameter_bytes(context_.scenario.training.precision);
-    Waits room;
-    const auto ahead = static_cast<std::size_t>(strategy_.prefetch) + 1;
-    if (passes_.size() >= ahead) room.push_back({passes_[passes_.size() - ahead]});
+Waits FullySharded::gather_layer(Program& program, const LayerPass& pass) {
+  const double element = parameter_bytes(context_.scenario.training.precision);
+  Waits gathered;
+  for (const Share& share : shares_) {
+    const std::int64_t elements = elements_of(layer_of(pass), share.axis);
+    if (elements == 0) continue;
     const auto call = add_call(program, context_,
-                               {.name = call_name("parameter all-gather", axis),
+                               {.name = call_name("parameter all-gather", share.axis),
                                 .kind = CollectiveKind::all_gather,
                                 .bytes = Bytes(static_cast<double>(elements) * element),
-                                .axis = sharded_over(context_, axis)},
-                               Stream::communication, "M243", room);
-    if (call && room.empty()) first_gathers_.push_back(*call);
-    return call;
+                                .axis = sharded_over(context_, share.axis)},
+                               Stream::communication, "M243", {});
+    if (call) when_room(program, *call);
+    also_wait(gathered, call);
   }
+  return gathered;
+}
 
-  void send_gradients(Program& program, std::size_t left) {
-    for (; pending_.size() > left; pending_.pop_front()) {
-      const Pending& pending = pending_.front();
-      const auto& layer = context_.workload.layers[static_cast<std::size_t>(pending.layer)];
-      for (const Share& share : shares_)
-        scatter(program, share.axis, elements_of(layer, share.axis), pending);
-    }
+void FullySharded::send_gradients(Program& program, std::size_t left) {
+  for (; pending_.size() > left; pending_.pop_front()) {
+    const Pending& pending = pending_.front();
+    const Waits done = reduce_layer(program, pending.pass, pending.backward);
+    if (pending.pass.last) reduced_.insert(reduced_.end(), done.begin(), done.end());
   }
+}
 
-  // [M244] Every backward pass scatters its gradients; across the groups of HSDP the shares are
-  // summed as well.
-  void scatter(Program& program, Axis axis, std::int64_t elements, const Pending& pending) {
-    if (elements == 0) return;
-    const double element = gradient_bytes(context_.scenario.training.gradient_dtype);
-    const Bytes size(static_cast<double>(elements) * element);
-    const Axis shard = sharded_over(context_, axis);
-    auto done = add_call(program, context_,
-                         {.name = call_name("gradient reduce-scatter", axis),
-                          .kind = CollectiveKind::reduce_scatter,
-                          .bytes = size,
-                          .axis = shard},
-                         Stream::communication, "M244", {{pending.backward}});
-    if (shard == Axis::shard) {
-      Waits ready{{pending.backward}};
-      also_wait(ready, done);
-      const auto summed = add_call(program, context_,
-                                   {.name = "gradient all-reduce",
-                                    .kind = CollectiveKind::all_reduce,
-                                    .bytes = size / graph::group_size(context_.mesh, shard),
-                                    .axis = Axis::replica},
-                                   Stream::communication, "M244", ready);
-      if (summed) done = summed;
-    }
-    if (done && pending.last) reduced_.push_back({*done});
+Waits FullySharded::reduce_layer(Program& program, const LayerPass& pass, OpId backward) {
+  Waits done;
+  for (const Share& share : shares_) {
+    const std::int64_t elements = elements_of(layer_of(pass), share.axis);
+    if (elements > 0)
+      also_wait(done, scatter(program, share.axis, static_cast<double>(elements), backward));
   }
+  return done;
+}
 
-  const Context& context_;
-  std::vector<Share> shares_;
-  const spec::Strategy& strategy_;
-  std::vector<OpId> passes_;         ///< in order
-  std::optional<int> held_layer_;    ///< gathered by the pass before
-  std::deque<Pending> pending_;      ///< gradients computed and not yet queued
-  std::vector<OpId> first_gathers_;  ///< that only the step before can hold up
-  Waits reduced_;
-};
+// [M244] Every backward pass scatters its gradients; across the groups of HSDP the shares are
+// summed as well.
+std::optional<OpId> FullySharded::scatter(Program& program, Axis axis, double elements,
+                                          OpId backward) {
+  const Bytes size(elements * gradient_bytes(context_.scenario.training.gradient_dtype));
+  const Axis shard = sharded_over(context_, axis);
+  auto done = add_call(program, context_,
+                       {.name = call_name("gradient reduce-scatter", axis),
+                        .kind = CollectiveKind::reduce_scatter,
+                        .bytes = size,
+                        .axis = shard},
+                       Stream::communication, "M244", {{backward}});
+  if (shard != Axis::shard) return done;
+  Waits ready{{backward}};
+  also_wait(ready, done);
+  const auto summed = add_call(program, context_,
+                               {.name = "gradient all-reduce",
+                                .kind = CollectiveKind::all_reduce,
+                                .bytes = size / graph::group_size(context_.mesh, shard),
+                                .axis = Axis::replica},
+                               Stream::communication, "M244", ready);
+  return summed ? summed : done;
+}
+
+namespace {
 
 /// Elements of the largest layers that are whole at once.
 double gathered_elements(const Context& context) {

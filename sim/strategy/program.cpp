@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/base/check.hpp"
 #include "sim/base/error.hpp"
 
 namespace scapesim::strategy {
@@ -42,6 +43,18 @@ void refuse_too_many(const std::string& key, std::int64_t pieces, const std::str
   problems.raise();
 }
 
+void repeat(graph::Operation& operation, int times) {
+  SCAPESIM_CHECK(operation.work == graph::Work::local, "{} is no local work", operation.name);
+  operation.duration *= times;
+  operation.flops *= times;
+  operation.bytes *= times;
+  for (graph::Inside& inside : operation.inside) {
+    inside.count *= times;
+    inside.time *= times;
+    inside.exposed *= times;
+  }
+}
+
 void also_wait(Waits& waits, std::optional<OpId> op, int steps_back) {
   if (op) waits.push_back({*op, steps_back});
 }
@@ -52,6 +65,7 @@ OpId add_pass(Program& program, const Context& context, PassSpec spec, Waits wai
   Operation operation;
   operation.name = std::move(spec.name);
   operation.kind = spec.kind;
+  operation.stream = spec.stream;
   operation.duration = context.costs.time(pass);
   operation.waits_for = std::move(waits);
   operation.formula = std::move(spec.formula);

@@ -55,7 +55,7 @@ Context context_of(const spec::Scenario& scenario, const workload::Workload& wor
 
 using Waits = std::vector<graph::Dependency>;
 
-/// A memory-bound pass on the compute stream [M13].
+/// A memory-bound pass [M13], on the compute stream if not told otherwise.
 struct PassSpec {
   std::string name;
   graph::Kind kind = graph::Kind::optimizer;
@@ -63,6 +63,7 @@ struct PassSpec {
   int launches = 1;
   std::string formula;
   std::string_view kernel = {};  ///< [M205] its own curve, kernel.<name>, where the profile has it
+  graph::Stream stream = graph::Stream::compute;
 };
 graph::OpId add_pass(Program& program, const Context& context, PassSpec spec, Waits waits = {});
 
@@ -79,6 +80,9 @@ struct CopySpec {
   std::string formula;
 };
 graph::OpId add_copy(Program& program, const Context& context, CopySpec spec, Waits waits = {});
+
+/// Lets a local operation stand for so many of its kind.
+void repeat(graph::Operation& operation, int times);
 
 /// Resources that copies load, in the order plan::kCopyResources gives them ids.
 enum class CopyResource { host_to_device, device_to_host, host_memory };

@@ -28,6 +28,9 @@ struct LayerPass {
 class Communication {
  public:
   virtual ~Communication() = default;
+  /// Training steps that one step of the program stands for: local operations are repeated so
+  /// often.
+  virtual int training_steps() const { return 1; }
   /// What the first forward operation of the step must wait for.
   virtual Waits parameters_needed() { return {}; }
   /// Whether a pass through the stage is issued layer by layer with hooks, or as a whole without.

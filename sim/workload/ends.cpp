@@ -84,7 +84,8 @@ std::vector<Tensor> head_tensors(const spec::Model& model, const Shape& s) {
     add_norm_tensor(list, "mlm norm", model, s.hidden);
     list.push_back({"output.bias", s.vocab, true});
   }
-  if (!model.tied_embeddings) list.push_back({"output.weight", s.vocab * s.hidden});
+  if (!model.tied_embeddings)
+    list.push_back({.name = "output.weight", .numel = s.vocab * s.hidden, .rows = s.vocab});
   if (model.pooler) {
     add_weight(list, pooler_layer(s), true);
     add_weight(list, {"classifier", 2, s.hidden}, true);
@@ -129,11 +130,16 @@ Layer empty_layer(std::string name, Role role) {
 // [M212] A rank looks up its words; the sum over the group makes the vectors whole.
 Layer embedding_layer(const spec::Model& model, const Shape& s) {
   Layer layer = empty_layer("embedding", Role::embedding);
-  layer.tensors.push_back({"embedding.weight", s.vocab * s.hidden});
+  layer.tensors.push_back(
+      {.name = "embedding.weight", .numel = s.vocab * s.hidden, .rows = s.vocab});
   if (model.positions == spec::Positions::learned)
-    layer.tensors.push_back({"positions.weight", int64_t{model.max_positions} * s.hidden});
+    layer.tensors.push_back({.name = "positions.weight",
+                             .numel = int64_t{model.max_positions} * s.hidden,
+                             .rows = model.max_positions});
   if (model.token_types > 0)
-    layer.tensors.push_back({"token types.weight", int64_t{model.token_types} * s.hidden});
+    layer.tensors.push_back({.name = "token types.weight",
+                             .numel = int64_t{model.token_types} * s.hidden,
+                             .rows = model.token_types});
   add_pass(layer.forward, "lookup", s, s.tokens, 2 * s.hidden);
   if (s.tp > 1)
     add_exchange(

@@ -153,6 +153,7 @@ std::vector<Tensor> expert_tensors(const spec::Model& model, const Shape& s) {
   add_mlp_tensors(one, model, s, experts_of(s));
   for (Tensor tensor : one) {
     tensor.numel *= s.experts;
+    tensor.rows *= s.experts;
     tensor.expert = true;
     list.push_back(std::move(tensor));
   }

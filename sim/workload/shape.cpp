@@ -183,7 +183,8 @@ void add_norm_tensor(std::vector<Tensor>& list, const std::string& name, const s
 }
 
 void add_weight(std::vector<Tensor>& list, const Linear& layer, bool bias) {
-  list.push_back({layer.name + ".weight", layer.out * layer.in});
+  list.push_back(
+      {.name = layer.name + ".weight", .numel = layer.out * layer.in, .rows = layer.out});
   if (bias) list.push_back({layer.name + ".bias", layer.out, true});
 }
 

@@ -248,7 +248,9 @@ std::vector<Layer> layers_of(const spec::Model& model, const spec::Training& tra
   }
   // The last stage of a pipeline keeps its own copy of tied embeddings.
   if (parallelism.pp > 1 && model.tied_embeddings)
-    head.tensors.push_back({"output.weight (copy of the embedding)", s.vocab * s.hidden});
+    head.tensors.push_back({.name = "output.weight (copy of the embedding)",
+                            .numel = s.vocab * s.hidden,
+                            .rows = s.vocab});
   head.like = layers.size();
   layers.push_back(std::move(head));
   return layers;

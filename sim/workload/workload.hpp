@@ -48,6 +48,7 @@ struct Tensor {
   std::int64_t numel = 0;
   bool always_selected = false;  ///< norm weights and biases: sparse methods send them whole
   bool expert = false;           ///< reduced over expert-data-parallel ranks, not over all data
+  std::int64_t rows = 0;         ///< of a matrix, or of all matrices stacked; 0: a vector
 };
 
 enum class Role { embedding, block, prediction, head };

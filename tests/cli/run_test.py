@@ -248,7 +248,7 @@ class Lists(ProgramTest):
     def test_words_of_a_key_that_are_refused_are_marked(self):
         ranges = {row["key"]: row["range"] for row in self.document("list", "keys")["rows"]}
         self.assertEqual(ranges["training.optimizer"], "adams, adamw, sgd; not in this version: lamb")
-        self.assertTrue(ranges["strategy.method"].startswith("dense, scape; not in this version: topk, "))
+        self.assertNotIn("not in this version", ranges["strategy.method"])
 
     def test_what_is_listed_can_be_used(self):
         for row in self.document("list", "scenarios")["rows"]:

@@ -161,7 +161,6 @@ TEST_CASE("dense sends everything") {
 TEST_CASE("what this version does not simulate is refused by name") {
   const std::vector<std::pair<Change, std::string>> changes = {
       {[](Scenario& s) { s.parallelism.schedule = Schedule::dualpipe; }, "parallelism.schedule"},
-      {[](Scenario& s) { s.strategy.method = Method::dgc; }, "strategy.method"},
       {[](Scenario& s) { s.training.precision = Precision::mxfp8; }, "training.precision"},
       {[](Scenario& s) {
          s.strategy = {};
