@@ -49,6 +49,7 @@ Action declare_scale(CLI::App& app);
 Action declare_sweep(CLI::App& app);
 Action declare_merge(CLI::App& app);
 Action declare_search(CLI::App& app);
+Action declare_breakeven(CLI::App& app);
 Action declare_collective(CLI::App& app);
 Action declare_topology(CLI::App& app);
 Action declare_list(CLI::App& app);

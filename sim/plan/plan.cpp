@@ -27,7 +27,8 @@ std::vector<graph::Resource> copy_resources(const std::vector<StageProgram>& sta
       return operation.work == graph::Work::transfer;
     });
   };
-  if (std::ranges::none_of(stages, copies)) return {};
+  const bool staged = cluster.nic_path == spec::NicPath::host;
+  if (!staged && std::ranges::none_of(stages, copies)) return {};
   const BytesPerSecond memory = cluster.host_memory_bandwidth / cluster.gpus_per_node;
   return {{"host link, to device", cluster.host_link.bandwidth},
           {"host link, from device", cluster.host_link.bandwidth},
@@ -121,6 +122,35 @@ class CallTable {
   std::unordered_map<std::string, graph::CollectiveId> joined_;
 };
 
+/// Flows of a phase over the fullest adapter.
+double nic_flows(const graph::Phase& phase, const std::vector<graph::Resource>& resources) {
+  double most = 0;
+  for (const graph::Load& load : phase.loads)
+    if (resources[index(load.resource)].name == name_of(topology::LinkKind::nic))
+      most = std::max(most, load.flows);
+  return most;
+}
+
+/// [M346] Without GPUDirect what an adapter carries is copied from and to the GPU, and crosses host
+/// memory four times: written and read on the way out, and again on the way in.
+void stage_in_hosts(graph::StepGraph& graph, const spec::Cluster& cluster,
+                    const cost::Profile& profile) {
+  const double nics_per_gpu = static_cast<double>(cluster.nics_per_node) / cluster.gpus_per_node;
+  const auto id = [](strategy::CopyResource resource) {
+    return graph::ResourceId{static_cast<std::uint32_t>(resource)};
+  };
+  for (graph::Collective& collective : graph.collectives)
+    for (graph::Phase& phase : collective.phases) {
+      // Loads of adapters hold 1 / efficiency of the bytes.
+      const double occupied = nic_flows(phase, graph.resources);
+      const double flows = occupied * profile.number("network.efficiency") * nics_per_gpu;
+      if (flows == 0) continue;
+      phase.loads.push_back({id(strategy::CopyResource::host_to_device), flows});
+      phase.loads.push_back({id(strategy::CopyResource::device_to_host), flows});
+      phase.loads.push_back({id(strategy::CopyResource::host_memory), 4 * flows});
+    }
+}
+
 /// Turns the stages' calls into collectives on links, after the copy resources.
 void add_network(graph::StepGraph& graph, std::vector<StageProgram>& stages,
                  const NetworkInputs& inputs) {
@@ -164,6 +194,8 @@ StepPlan step_plan(const spec::Scenario& scenario, const workload::Workload& wor
   graph.training_steps = stages.front().training_steps;
   graph.resources = copy_resources(stages, scenario.cluster);
   add_network(graph, stages, {seats, profile, fabric, scenario.collectives});
+  if (scenario.cluster.nic_path == spec::NicPath::host)
+    stage_in_hosts(graph, scenario.cluster, profile);
   for (int stage = 0; stage < mesh.pp; ++stage)
     graph.classes.push_back(
         {.name = mesh.pp == 1 ? "all ranks" : "stage " + std::to_string(stage),

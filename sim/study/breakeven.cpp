@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/study/breakeven.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <functional>
+
+#include "sim/base/csv.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/file.hpp"
+#include "sim/scenario/load.hpp"
+
+namespace scapesim::study {
+
+namespace {
+
+using scenario::with_gpus;
+
+constexpr int kNetworkSamples = 13;
+constexpr int kGpuSamples = 9;
+constexpr double kPrecision = 1e-3;  // relative, of a break-even network speed
+
+/// Time per token times tokens to the loss; none where it does not fit.
+std::optional<double> time_to_loss(const Series& series, const PredictOptions& options) {
+  const result::Outcome outcome = predict(series.scenario, series.profile, options).outcome;
+  const auto* run = std::get_if<result::Run>(&outcome);
+  if (run == nullptr) return std::nullopt;
+  return series.scenario.strategy.tokens_to_loss / run->tokens_per_second.si();
+}
+
+/// [M345] What a NIC carries of a large collective: efficiency times line rate, or the transport's
+/// cap.
+BytesPerSecond carried(const Series& series) {
+  const cost::Profile& profile = series.profile;
+  const BytesPerSecond line =
+      series.scenario.cluster.nic_bandwidth * profile.number("network.efficiency");
+  if (!profile.has("network.transport_cap_Bps")) return line;
+  return std::min(line, BytesPerSecond(profile.number("network.transport_cap_Bps")));
+}
+
+/// Ratio at a place; none where one of both does not fit.
+using At = std::function<std::optional<double>(double)>;
+
+/// The place between two samples where the ratio passes 1, to a relative precision.
+double bisected(const At& ratio, Ratio low, Ratio high) {
+  while (high.at / low.at > 1 + kPrecision) {
+    const double middle = std::sqrt(low.at * high.at);
+    const std::optional<double> value = ratio(middle);
+    if (!value) break;
+    ((*value < 1) == (low.ratio < 1) ? low : high) = {middle, *value};
+  }
+  return std::sqrt(low.at * high.at);
+}
+
+/// Of ascending places, the first at which the ratio lies on the other side of 1 than at `low`.
+double first_beyond(const At& ratio, std::span<const double> places, std::size_t low,
+                    std::size_t high) {
+  const bool pays = *ratio(places[low]) < 1;
+  while (high - low > 1) {
+    const std::size_t middle = (low + high) / 2;
+    const std::optional<double> value = ratio(places[middle]);
+    (value && (*value < 1) == pays ? low : high) = middle;
+  }
+  return places[high];
+}
+
+Sweep over_network(const Series& series, const Series& baseline, const BreakEvenOptions& options) {
+  const At ratio = [&](double times) -> std::optional<double> {
+    const auto time = time_to_loss(on_network(series, times), options.predict);
+    const auto base = time_to_loss(on_network(baseline, times), options.predict);
+    if (!time || !base) return std::nullopt;
+    return *time / *base;
+  };
+  Sweep sweep;
+  const double now = carried(baseline).si();
+  std::vector<Ratio> found;
+  for (int i = 0; i < kNetworkSamples; ++i) {
+    const double times = std::pow(options.widest, 2.0 * i / (kNetworkSamples - 1) - 1);
+    if (const auto value = ratio(times)) found.push_back({times, *value});
+  }
+  for (std::size_t i = 0; i + 1 < found.size(); ++i)
+    if ((found[i].ratio < 1) != (found[i + 1].ratio < 1))
+      sweep.crossings.push_back(
+          {now * bisected(ratio, found[i], found[i + 1]), found[i].ratio < 1});
+  for (const Ratio& sample : found) sweep.samples.push_back({now * sample.at, sample.ratio});
+  return sweep;
+}
+
+/// Numbers of GPUs on which both scenarios are sound.
+std::vector<double> legal_counts(const Series& series, const Series& baseline,
+                                 const BreakEvenOptions& options) {
+  const spec::Scenario& s = series.scenario;
+  const std::int64_t machine = std::int64_t{s.cluster.nodes} * s.cluster.gpus_per_node;
+  const std::int64_t most = options.most_gpus > 0
+                                ? options.most_gpus
+                                : std::min<std::int64_t>(machine, 64LL * s.cluster.gpus);
+  const std::int64_t unit = std::int64_t{s.parallelism.tp} * s.parallelism.pp * s.parallelism.cp;
+  const bool weak = options.scaling == Scaling::weak;
+  std::vector<double> counts;
+  // Powers of two of the smallest job, and what divides the batch between them.
+  for (std::int64_t gpus = unit; gpus <= most; gpus += unit) {
+    const std::int64_t copies = gpus / unit;
+    const bool divides = s.training.global_batch % (copies * s.training.micro_batch) == 0;
+    const bool power = (copies & (copies - 1)) == 0;
+    if (weak ? !power : !divides) continue;
+    try {
+      with_gpus(s, static_cast<int>(gpus), weak);
+      with_gpus(baseline.scenario, static_cast<int>(gpus), weak);
+      counts.push_back(static_cast<double>(gpus));
+    } catch (const InputError&) {
+      continue;  // a rule breaks there: no job of that size
+    }
+  }
+  return counts;
+}
+
+Sweep over_gpus(const Series& series, const Series& baseline, const BreakEvenOptions& options) {
+  const bool weak = options.scaling == Scaling::weak;
+  const auto on = [&](const Series& one, double gpus) {
+    return Series{with_gpus(one.scenario, static_cast<int>(gpus), weak), one.profile};
+  };
+  const At ratio = [&](double gpus) -> std::optional<double> {
+    const auto time = time_to_loss(on(series, gpus), options.predict);
+    const auto base = time_to_loss(on(baseline, gpus), options.predict);
+    if (!time || !base) return std::nullopt;
+    return *time / *base;
+  };
+  const std::vector<double> counts = legal_counts(series, baseline, options);
+  Sweep sweep;
+  std::vector<std::size_t> taken;
+  const std::size_t samples = std::min<std::size_t>(counts.size(), kGpuSamples);
+  for (std::size_t i = 0; i < samples; ++i) {
+    const std::size_t place = samples == 1 ? 0 : i * (counts.size() - 1) / (samples - 1);
+    const auto value = ratio(counts[place]);
+    if (!value) continue;
+    sweep.samples.push_back({counts[place], *value});
+    taken.push_back(place);
+  }
+  for (std::size_t i = 0; i + 1 < taken.size(); ++i) {
+    const bool pays = sweep.samples[i].ratio < 1;
+    if (pays == (sweep.samples[i + 1].ratio < 1)) continue;
+    sweep.crossings.push_back({first_beyond(ratio, counts, taken[i], taken[i + 1]), pays});
+  }
+  return sweep;
+}
+
+const Series& named(std::span<const Series> series, const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const Series& one : series) {
+    if (one.scenario.series == name) return one;
+    names.push_back(one.scenario.series);
+  }
+  throw InputError(Problem{
+      {}, "--against", fmt::format("there is no series \"{}\"", name), did_you_mean(name, names)});
+}
+
+/// The baseline first, then by time to loss; what does not fit is last.
+void rank(std::vector<BreakEven>& rows, const std::string& baseline) {
+  const auto key = [&](const BreakEven& row) {
+    return std::pair(row.series != baseline, row.ratio.value_or(INFINITY));
+  };
+  std::ranges::stable_sort(rows, {}, key);
+}
+
+}  // namespace
+
+std::vector<Convergence> parse_convergence(std::string_view text, const std::string& file) {
+  constexpr std::string_view kColumns[] = {"method", "tokens_to_loss", "setting", "source"};
+  const Csv csv = parse_csv(text, file, kColumns);
+  Problems problems;
+  std::vector<Convergence> list;
+  for (const CsvRow& row : csv.rows) {
+    const std::string& word = row.cells[0].text;
+    const auto method = find_named<spec::Method>(word);
+    if (!method)
+      problems.add(place_of(csv, row.cells[0]), "method",
+                   fmt::format("\"{}\" is not a method", word),
+                   did_you_mean(word, all_names<spec::Method>()));
+    list.push_back({method.value_or(spec::Method::dense),
+                    positive_number(csv, row.cells[1], "tokens_to_loss", problems),
+                    row.cells[2].text, row.cells[3].text});
+  }
+  problems.raise();
+  return list;
+}
+
+std::vector<Convergence> load_convergence(const std::string& file) {
+  const std::filesystem::path path = file == "published"
+                                         ? data_folder() / "calib" / "data" / "convergence.csv"
+                                         : std::filesystem::path(file);
+  return parse_convergence(read_file(path, "tokens to loss"), file);
+}
+
+void apply(std::span<const Convergence> found, std::span<Series> series) {
+  for (Series& one : series)
+    for (const Convergence& row : found) {
+      spec::Strategy& strategy = one.scenario.strategy;
+      if (row.method == strategy.method && strategy.tokens_to_loss == 1)
+        strategy.tokens_to_loss = row.tokens_to_loss;
+    }
+}
+
+Series on_network(const Series& series, double times) {
+  Series scaled = series;
+  spec::Cluster& cluster = scaled.scenario.cluster;
+  cluster.nic_bandwidth *= times;
+  cluster.fabric.local_bandwidth *= times;
+  cluster.fabric.global_bandwidth *= times;
+  cluster.fabric.cable_bandwidth *= times;
+  cluster.fabric.wan_bandwidth *= times;
+  for (spec::GraphEdge& edge : cluster.fabric.graph.edges) edge.capacity *= times;
+  for (auto& [key, number] : scaled.profile.numbers)
+    if (key.ends_with("transport_cap_Bps")) {
+      number.value *= times;
+      number.low *= times;
+      number.high *= times;
+    }
+  return scaled;
+}
+
+BreakEvenStudy break_even(std::span<const Series> series, const std::string& baseline,
+                          const BreakEvenOptions& options) {
+  const Series& base = named(series, baseline);
+  BreakEvenStudy study{.scenario = base.scenario.name,
+                       .baseline = baseline,
+                       .calibration = base.profile.id,
+                       .gpus = base.scenario.cluster.gpus,
+                       .scaling = options.scaling,
+                       .network = carried(base),
+                       .rows = {}};
+  const std::optional<double> base_time = time_to_loss(base, options.predict);
+  for (const Series& one : series) {
+    BreakEven row{.series = one.scenario.series,
+                  .outcome = predict(one.scenario, one.profile, options.predict).outcome,
+                  .tokens_to_loss = one.scenario.strategy.tokens_to_loss,
+                  .ratio = std::nullopt,
+                  .tokens_allowed = std::nullopt,
+                  .network = {},
+                  .gpus = {}};
+    if (const auto* run = std::get_if<result::Run>(&row.outcome); run != nullptr && base_time) {
+      row.ratio = row.tokens_to_loss / run->tokens_per_second.si() / *base_time;
+      row.tokens_allowed = row.tokens_to_loss / *row.ratio;
+    }
+    if (&one != &base) {
+      row.network = over_network(one, base, options);
+      row.gpus = over_gpus(one, base, options);
+    }
+    study.rows.push_back(std::move(row));
+  }
+  rank(study.rows, baseline);
+  return study;
+}
+
+}  // namespace scapesim::study
