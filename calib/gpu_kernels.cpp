@@ -435,6 +435,42 @@ Seconds time_of(const AttentionTiming& row, const cost::KernelCosts& costs) {
   return time;
 }
 
+namespace {
+
+/// The median ratio as a number whose range holds all of them.
+void put_library(Profile& profile, const std::string& key, std::vector<double> ratios,
+                 const cost::Origin& source) {
+  if (ratios.empty()) return;
+  const auto [low, high] = std::ranges::minmax(ratios);
+  const std::string text =
+      fmt::format("{}: median of {} rows, range their extremes", source.source, ratios.size());
+  profile.numbers[key] = {
+      median(std::move(ratios)), low, high, Factor::attention, {source.kind, text}};
+}
+
+}  // namespace
+
+void fit_library(Profile& profile, std::string_view name, const std::vector<AttentionTiming>& rows,
+                 const spec::Gpu& gpu, const cost::Origin& source) {
+  const cost::KernelCosts costs(profile, gpu, spec::Precision::bf16);
+  const std::string key = fmt::format("attention.{}", name);
+  const auto measured = [](const AttentionTiming& row) { return flops_of(row) / row.rate; };
+  std::vector<double> forward, backward;
+  for (const AttentionTiming& row : rows)
+    if (row.passes == Passes::forward) forward.push_back(costs.time(row.shape) / measured(row));
+  put_library(profile, key + "_ratio", forward, source);
+  const double ratio = forward.empty() ? 1 : profile.number(key + "_ratio");
+  for (const AttentionTiming& row : rows) {
+    if (row.passes == Passes::forward) continue;
+    cost::Attention other = row.shape;
+    other.backward = true;
+    Seconds alone = measured(row);
+    if (row.passes == Passes::both) alone = alone - costs.time(row.shape) / ratio;
+    if (alone > Seconds(0)) backward.push_back(costs.time(other) / alone);
+  }
+  put_library(profile, key + "_backward_ratio", backward, source);
+}
+
 void fit_attention(Profile& profile, const std::vector<AttentionTiming>& rows, const spec::Gpu& gpu,
                    const cost::Origin& source, std::string& report) {
   const AttentionModel shape = model_of(profile, rows);

@@ -31,6 +31,13 @@ void fit_groups(cost::Profile& profile, const std::vector<GemmRow>& rows, const 
 void fit_attention(cost::Profile& profile, const std::vector<AttentionTiming>& rows,
                    const spec::Gpu& gpu, const cost::Origin& source, std::string& report);
 
+/// [M450] Forward and backward rate of a library over that of the profile's curves,
+/// attention.<name>_ratio and attention.<name>_backward_ratio: medians, ranges from the rows'
+/// extremes. Directions without rows are left out.
+void fit_library(cost::Profile& profile, std::string_view name,
+                 const std::vector<AttentionTiming>& rows, const spec::Gpu& gpu,
+                 const cost::Origin& source);
+
 /// Rows that fit_attention() needs at least, one more than what they let it tell.
 std::size_t attention_rows_needed(const cost::Profile& profile,
                                   const std::vector<AttentionTiming>& rows);

@@ -18,6 +18,7 @@ namespace scapesim::calib {
 struct KernelData {
   std::vector<GemmRow> gemms;
   std::vector<AttentionTiming> attention;
+  std::vector<AttentionTiming> generations;  ///< of older libraries
   std::vector<MemoryRow> memory;
 };
 KernelData kernel_data(const std::filesystem::path& folder);

@@ -110,7 +110,7 @@ Action declare_validate(CLI::App& app) {
       "A table has a header and a row per run: columns named by scenario keys (model.preset, "
       "cluster.gpus,\nparallelism.tp, ...; empty cells say nothing), `scenario` for a file below "
       "them, `metric`, `value`,\nand for people `row`, `source`, `quality` (exact or not), "
-      "`note`.\nExit code 1 when an error is above its limit.\n"
+      "`note`, `reason`.\nExit code 1 when an error is above its limit.\n"
       "Example: scapesim validate vista --json");
   return [options] { return validate(*options); };
 }

@@ -55,6 +55,15 @@ double large_gemm_efficiency(const Profile& profile, spec::Precision precision) 
   throw InternalError("precision");
 }
 
+/// [M451] What libraries run where rows do not begin at multiples of 16 bytes; as fast as aligned
+/// products where the profile does not say.
+FlopsPerSecond unaligned_rate(const Profile& profile, const spec::Gpu& gpu,
+                              spec::Precision precision, FlopsPerSecond aligned) {
+  if (!profile.has("gemm.unaligned_efficiency") || precision == spec::Precision::fp32)
+    return aligned;
+  return std::min(aligned, gpu.peak_bf16 * profile.number("gemm.unaligned_efficiency"));
+}
+
 /// Queries of one block of flash attention.
 constexpr double kQueryBlock = 128;
 
@@ -131,6 +140,7 @@ Flops flops_of(const Attention& attention) {
 KernelCosts::KernelCosts(const Profile& profile, const spec::Gpu& gpu, spec::Precision precision)
     : gemm_rate_(peak(gpu, precision) *
                  (large_gemm_efficiency(profile, precision) * profile.number("gemm.scale"))),
+      unaligned_rate_(unaligned_rate(profile, gpu, precision, gemm_rate_)),
       element_bytes_(bytes_per_element(precision)),
       k_half_(profile.number("gemm.k_half_B")),
       k_half_added_(number_or(profile, "gemm.k_half_accumulate_B", k_half_)),
@@ -152,6 +162,12 @@ KernelCosts::KernelCosts(const Profile& profile, const spec::Gpu& gpu, spec::Pre
   constexpr std::string_view kKernel = "kernel.";
   for (const auto& [key, curve] : profile.curves)
     if (key.starts_with(kKernel)) kernel_curves_.emplace(key.substr(kKernel.size()), curve);
+  for (const auto core :
+       {spec::AttentionCore::flash1, spec::AttentionCore::triton, spec::AttentionCore::flash2}) {
+    const std::string key = "attention." + std::string(name_of(core));
+    const double forward = number_or(profile, key + "_ratio", 1);
+    libraries_[core] = {forward, number_or(profile, key + "_backward_ratio", forward)};
+  }
   std::array<Curve, 3> backward;
   for (std::size_t i = 0; i < kSampledHeadDims.size(); ++i) {
     const std::string width = std::to_string(kSampledHeadDims[i]);
@@ -179,6 +195,7 @@ Seconds KernelCosts::arithmetic(const Gemm& gemm) const {
   const auto n = static_cast<double>(gemm.n);
   const auto k = static_cast<double>(gemm.k);
   const double k_half = gemm.accumulate_fp32 ? k_half_added_ : k_half_;
+  const FlopsPerSecond rate = gemm.aligned ? gemm_rate_ : unaligned_rate_;
   const double overhead = 1.0 + k_half / (k * element_bytes_);
   Seconds best(std::numeric_limits<double>::infinity());
   for (const Tile& tile : tiles) {
@@ -188,7 +205,7 @@ Seconds KernelCosts::arithmetic(const Gemm& gemm) const {
     const double whole = std::ceil(filled);
     const double waves = std::max(whole - (1 - wave_share_) * (whole - filled), 1.0);
     const Flops issued(2.0 * waves * multiprocessors_ * tile.m * tile.n * k);
-    best = std::min(best, issued * (overhead / tile.efficiency) / gemm_rate_);
+    best = std::min(best, issued * (overhead / tile.efficiency) / rate);
   }
   return best;
 }
@@ -245,13 +262,20 @@ double KernelCosts::attention_fill(const Attention& attention, double keys) cons
   return edge * waves / (waves + half);
 }
 
+double KernelCosts::library_share(const Attention& attention) const {
+  const auto library = libraries_.find(attention.core);
+  if (library == libraries_.end()) return 1;
+  return attention.backward ? library->second.backward : library->second.forward;
+}
+
 // [M12] FLOPs over a measured share of peak, log-interpolated in the keys of a query and the head's
 // width; never under the memory roof.
 Seconds KernelCosts::time(const Attention& attention) const {
   const double keys = most_keys(attention);
   const double width =
       (static_cast<double>(attention.head_dim) + value_width(attention)) / 2;  // of both products
-  const double share = attention_share(attention, width, keys) * attention_fill(attention, keys);
+  const double share = attention_share(attention, width, keys) * attention_fill(attention, keys) *
+                       library_share(attention);
   const Seconds computed = flops_of(attention) / (attention_peak_ * std::min(share, 1.0));
   return std::max(computed, traffic_of(attention) / hbm_) + launch_;
 }

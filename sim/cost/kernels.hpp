@@ -24,6 +24,7 @@ struct Gemm {
   bool accumulate_fp32 = false;  ///< weight gradient added to an fp32 buffer in the epilogue
   std::int64_t groups = 1;
   bool batched = false;  ///< groups at one stride: a single launch for all of them
+  bool aligned = true;   ///< [M451] rows of the matrices begin at multiples of 16 bytes
 };
 
 /// Flash attention of one layer.
@@ -33,11 +34,12 @@ struct Attention {
   std::int64_t heads = 0;     ///< of the queries
   std::int64_t head_dim = 0;  ///< of queries and keys
   bool backward = false;
-  bool causal = true;                               ///< the last query sees the last key
-  std::optional<std::int64_t> kv_heads = {};        ///< none: as many as query heads
-  std::optional<std::int64_t> kv_sequence = {};     ///< none: as long as the queries
-  std::optional<std::int64_t> value_head_dim = {};  ///< none: as wide as keys
-  std::optional<std::int64_t> window = {};          ///< keys that a query sees at most
+  bool causal = true;                                     ///< the last query sees the last key
+  std::optional<std::int64_t> kv_heads = {};              ///< none: as many as query heads
+  std::optional<std::int64_t> kv_sequence = {};           ///< none: as long as the queries
+  std::optional<std::int64_t> value_head_dim = {};        ///< none: as wide as keys
+  std::optional<std::int64_t> window = {};                ///< keys that a query sees at most
+  spec::AttentionCore core = spec::AttentionCore::flash;  ///< [M450] whose kernel
 };
 
 /// Element-wise or reduction kernels bound by memory traffic; `launches` kernels.
@@ -66,15 +68,18 @@ class KernelCosts {
 
  private:
   Seconds arithmetic(const Gemm& gemm) const;
+  /// [M450] Rate of a named library over that of the sampled one.
+  double library_share(const Attention& attention) const;
   /// Share of peak of a full GPU at a head width and so many keys per query.
   double attention_share(const Attention& attention, double head_dim, double keys) const;
   /// [M173] What of that share is left: tiles along the mask's edge, few blocks of queries.
   double attention_fill(const Attention& attention, double keys) const;
 
-  FlopsPerSecond gemm_rate_;      ///< large-shape rate
-  double element_bytes_;          ///< of A and B
-  double k_half_, k_half_added_;  ///< bytes of k at which prologue and epilogue cost as much as
-                                  ///< the loop; when an fp32 accumulator is added to
+  FlopsPerSecond gemm_rate_;       ///< large-shape rate
+  FlopsPerSecond unaligned_rate_;  ///< [M451] the same of matrices whose rows are not aligned
+  double element_bytes_;           ///< of A and B
+  double k_half_, k_half_added_;   ///< bytes of k at which prologue and epilogue cost as much as
+                                   ///< the loop; when an fp32 accumulator is added to
   double tile_m_, tile_n_;
   double small_tile_efficiency_;
   double wave_share_;     ///< share of an unfinished wave's idle part that costs time
@@ -83,6 +88,10 @@ class KernelCosts {
   FlopsPerSecond attention_peak_;
   double backward_ratio_;
   double half_waves_, backward_half_waves_;  ///< waves of query blocks at which half is reached
+  struct Library {
+    double forward = 1, backward = 1;  ///< rates over those of the sampled library
+  };
+  std::map<spec::AttentionCore, Library> libraries_;
   double diagonal_;  ///< tokens by which whole tiles reach over the mask's edge
   BytesPerSecond hbm_;
   Seconds launch_;

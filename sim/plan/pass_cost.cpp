@@ -95,6 +95,7 @@ Sum cost_of(const Operations& operations, Pass pass, const cost::KernelCosts& co
     if (running && operation.name != running->operation) end_exchange(sum, running, Seconds(0));
     if (const Exchange* exchange = exchange_of(operation)) {
       if (exchanges.ranks(exchange->axis) == 1) continue;
+      ++launches;
       running = {exchanges.inside(*exchange), exchange->overlaps};
       if (exchange->overlaps.empty()) end_exchange(sum, running, Seconds(0));
       continue;

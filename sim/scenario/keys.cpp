@@ -160,9 +160,16 @@ std::vector<Key> training_keys() {
       {"training", "recompute_layers", optional_integer(AT(training.recompute_layers), {0, 10'000}),
        kFromSpec, "only so many layers of each pipeline stage, from its first; none is all"},
       {"training", "attention", choice(AT(training.attention)), kFromSpec,
-       "attention core: flash, or two batched products and a softmax that write all scores"},
+       "attention core: flash (the library the profile knows), an older one, or two batched "
+       "products and a softmax that write all scores"},
       {"training", "loss", choice(AT(training.loss)), kFromSpec,
-       "cross-entropy in Megatron-LM's passes, or in one kernel"},
+       "cross-entropy in Megatron-LM's passes, in one kernel, or PyTorch's"},
+      {"training", "kernels", choice(AT(training.kernels)), kFromSpec,
+       "element-wise work: one kernel per pass; eager: PyTorch's kernel per operator, weight "
+       "gradients added to their buffer by passes of their own"},
+      {"training", "autocast", flag(AT(training.autocast)), kFromSpec,
+       "PyTorch's automatic mixed precision: fp32 weights cast at each use (and gathered so under "
+       "full sharding), sums of the residual stream in fp32"},
       {"training", "overlap_gradients", flag(AT(training.overlap_gradients)), kFromSpec,
        "reduce gradient buckets during the backward pass; no effect on scape"},
       {"training", "bucket", optional_quantity<Bytes>(AT(training.bucket), kChunk), kFromSpec,
@@ -184,8 +191,13 @@ std::vector<Key> parallelism_keys() {
       {"parallelism", "schedule", choice(AT(parallelism.schedule)), kFromSpec, "pipeline schedule"},
       {"parallelism", "sequence_parallel", flag(AT(parallelism.sequence_parallel)), kFromSpec,
        "norms and dropout split along the sequence inside a tensor-parallel group"},
+      {"parallelism", "tensor_overlap", flag(AT(parallelism.tensor_overlap)), kFromSpec,
+       "collectives of a linear layer's backward pass run beside its products, as Megatron-LM's "
+       "asynchronous ones do"},
       {"parallelism", "context_method", choice(AT(parallelism.context_method)), kFromSpec,
        "keys and values pass around a ring, or heads for sequence by all-to-all"},
+      {"parallelism", "dispatcher", choice(AT(parallelism.dispatcher)), kFromSpec,
+       "a token's row to each expert chosen, once to each rank that holds any, or to all ranks"},
       {"parallelism", "expert_tp", integer(AT(parallelism.expert_tp), {0, 4096}), kFromSpec,
        "tensor parallelism of the experts: 1, or 0 for that of the rest"},
       {"parallelism", "order", mesh_order(), kFromSpec,
@@ -209,6 +221,9 @@ std::vector<Key> strategy_keys() {
        "hsdp, zeropp: ranks that share one copy of the parameters; 0 is those of a node"},
       {"strategy", "prefetch", integer(AT(strategy.prefetch), {0, 1000}), kFromSpec,
        "zero3, fsdp, hsdp: layers gathered ahead of the one that runs"},
+      {"strategy", "reduction", choice(AT(strategy.reduction)), kFromSpec,
+       "zero1: gradients by reduce-scatter, or whole sums on every rank as DeepSpeed's bf16 "
+       "optimizer makes them"},
       {"strategy", "reshard_after_forward", flag(AT(strategy.reshard_after_forward)), kFromSpec,
        "zero3, fsdp, hsdp: parameters are gathered again for the backward pass"},
       {"strategy", "kernels", choice(AT(strategy.kernels)), kFromSpec,

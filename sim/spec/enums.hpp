@@ -66,14 +66,33 @@ SCAPESIM_NAMES(Optimizer, {adams, "adams"}, {adamw, "adamw"}, {sgd, "sgd"}, {lam
 enum class Recompute { none, selective, full };
 SCAPESIM_NAMES(Recompute, {none, "none"}, {selective, "selective"}, {full, "full"})
 
-/// Attention core: one kernel that keeps no scores (Dao 2022), or two batched products and a
-/// softmax that write them.
-enum class AttentionCore { flash, unfused };
-SCAPESIM_NAMES(AttentionCore, {flash, "flash"}, {unfused, "unfused"})
+/// Attention core: a kernel that keeps no scores (Dao 2022), by the library that the profile has
+/// sampled or a named generation (FlashAttention, its Triton twin, FlashAttention-2); or two
+/// batched products and a softmax that write them.
+enum class AttentionCore { flash, flash1, triton, flash2, unfused };
+SCAPESIM_NAMES(AttentionCore, {flash, "flash"}, {flash1, "flash1"}, {triton, "triton"},
+               {flash2, "flash2"}, {unfused, "unfused"})
 
-/// Cross-entropy: Megatron-LM's passes in fp32, or one kernel that reads and overwrites the logits.
-enum class Loss { unfused, fused };
-SCAPESIM_NAMES(Loss, {unfused, "unfused"}, {fused, "fused"})
+/// Element-wise work: one kernel per named pass as in Megatron-LM and Transformer Engine, or a
+/// kernel per operator as PyTorch runs without compiling.
+enum class ElementWise { fused, eager };
+SCAPESIM_NAMES(ElementWise, {fused, "fused"}, {eager, "eager"})
+
+/// Gradients of a sharded optimizer (zero1): scattered sums, or whole sums of which a rank uses its
+/// shard (DeepSpeed's BF16_Optimizer).
+enum class Reduction { reduce_scatter, all_reduce };
+SCAPESIM_NAMES(Reduction, {reduce_scatter, "reduce_scatter"}, {all_reduce, "all_reduce"})
+
+/// How tokens reach experts of other ranks: a copy per expert chosen, one per rank that holds any
+/// of them (DeepEP, HybridEP), or all tokens of the group to all of its ranks.
+enum class Dispatcher { all_to_all, per_rank, all_gather };
+SCAPESIM_NAMES(Dispatcher, {all_to_all, "all_to_all"}, {per_rank, "per_rank"},
+               {all_gather, "all_gather"})
+
+/// Cross-entropy: Megatron-LM's passes in fp32, one kernel that reads and overwrites the logits, or
+/// PyTorch's own on fp32 logits.
+enum class Loss { unfused, fused, pytorch };
+SCAPESIM_NAMES(Loss, {unfused, "unfused"}, {fused, "fused"}, {pytorch, "pytorch"})
 
 /// How attention sees the whole sequence under context parallelism: keys and values pass around a
 /// ring, or an all-to-all turns sequence shards into head shards (Ulysses).

@@ -76,6 +76,8 @@ struct Training {
   std::optional<int> recompute_layers;  ///< the first of each pipeline stage only; none: all
   AttentionCore attention = AttentionCore::flash;
   Loss loss = Loss::unfused;
+  ElementWise kernels = ElementWise::fused;
+  bool autocast = false;            ///< fp32 weights, cast at each use; fp32 residual stream
   bool overlap_gradients = false;   ///< reduce buckets during the backward pass
   std::optional<Bytes> bucket;      ///< none: one buffer for all gradients
   bool overlap_parameters = false;  ///< gather sharded parameters during the next forward pass
@@ -94,7 +96,9 @@ struct Parallelism {
   int virtual_stages = 1;
   Schedule schedule = Schedule::one_f_one_b;
   bool sequence_parallel = false;
+  bool tensor_overlap = true;  ///< collectives of a layer's input gradient run beside products
   ContextMethod context_method = ContextMethod::ring;
+  Dispatcher dispatcher = Dispatcher::all_to_all;
   int expert_tp = 0;  ///< tensor parallelism of the experts: 1, or 0 for as much as tp
   MeshOrder order = kMegatronOrder;
   std::vector<int> stage_layers = {};  ///< transformer layers per stage and chunk; empty: even
@@ -118,6 +122,7 @@ struct Strategy {
   Sharding sharding = Sharding::none;
   int shard_group = 0;  ///< hsdp, zeropp: ranks that share one copy, 0: those of a node
   int prefetch = 1;     ///< zero3, fsdp, hsdp: layers gathered ahead of the one that runs
+  Reduction reduction = Reduction::reduce_scatter;  ///< zero1
   bool reshard_after_forward = true;  ///< zero3, fsdp, hsdp: parameters are gathered again backward
   Kernels kernels = Kernels::fused;
   double density = 1.0;    ///< share of elements sent; 0.01 is "99 % sparsity"

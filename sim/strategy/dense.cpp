@@ -169,9 +169,11 @@ class Dense final : public Communication {
   }
 
   // [M32] Gradients cross the ring once as an all-reduce (8Na bytes sent in fp32), or as a
-  // reduce-scatter (4Na) when the optimizer is sharded.
+  // reduce-scatter (4Na) when the optimizer is sharded. [M455] DeepSpeed's bf16 optimizer sums
+  // them whole.
   void reduce(Program& program, Buffer& buffer, std::int64_t elements, const Waits& ready) const {
-    const bool scatter = sharded(context_);
+    const bool scatter = sharded(context_) &&
+                         context_.scenario.strategy.reduction == spec::Reduction::reduce_scatter;
     const Waits sent = cast_to_wire(program, buffer, elements, ready);
     auto call =
         add_call(program, context_,

@@ -25,6 +25,12 @@ double held(const Context& context, const Share& share) {
   return static_cast<double>(share.elements) / graph::group_size(context.mesh, axis);
 }
 
+/// [M452] Bytes of a gathered parameter: autocast casts after the gather.
+double gathered_bytes(const Context& context) {
+  const spec::Training& training = context.scenario.training;
+  return training.autocast ? 4 : parameter_bytes(training.precision);
+}
+
 double held_elements(const Context& context) {
   double sum = 0;
   for (const Share& share : shares_of(context)) sum += held(context, share);
@@ -52,11 +58,11 @@ Waits FullySharded::layer_needed(Program& program, const LayerPass& pass) {
   return needed;
 }
 
-void FullySharded::layer_done(Program&, const LayerPass& pass, OpId op) {
+void FullySharded::layer_done(Program& program, const LayerPass& pass, OpId op) {
   passes_.push_back(op);
   held_layer_ = pass.layer;
   if (pass.direction == Direction::backward) {
-    pending_.push_back({pass, op});
+    pending_.push_back({pass, copy_gradients(program, pass, op)});
     held_layer_.reset();
   }
 }
@@ -81,6 +87,23 @@ bool FullySharded::still_held(const LayerPass& pass) const {
   return held_layer_ == pass.layer && pass.direction == Direction::backward;
 }
 
+// [M456] Gradients of a layer are copied into one flat tensor and divided by the ranks: read and
+// written twice. Under autocast they are fp32 until they are cast for the reduction.
+OpId FullySharded::copy_gradients(Program& program, const LayerPass& pass, OpId ready) const {
+  const spec::Training& training = context_.scenario.training;
+  const double made = training.autocast ? 4 : parameter_bytes(training.precision);
+  const double sent = gradient_bytes(training.gradient_dtype);
+  const double bytes = 2 * made + (made == sent ? 0 : made + sent) + 2 * sent;
+  const auto elements = static_cast<double>(workload::parameters_of(layer_of(pass)));
+  return add_pass(program, context_,
+                  {.name = "gradient copies",
+                   .kind = graph::Kind::compute,
+                   .traffic = Bytes(elements * bytes),
+                   .launches = made == sent ? 2 : 3,
+                   .formula = "M456"},
+                  {{ready}});
+}
+
 void FullySharded::when_room(Program& program, OpId op) {
   const auto ahead = static_cast<std::size_t>(strategy_.prefetch) + 1;
   if (passes_.size() >= ahead)
@@ -90,7 +113,7 @@ void FullySharded::when_room(Program& program, OpId op) {
 }
 
 Waits FullySharded::gather_layer(Program& program, const LayerPass& pass) {
-  const double element = parameter_bytes(context_.scenario.training.precision);
+  const double element = gathered_bytes(context_);
   Waits gathered;
   for (const Share& share : shares_) {
     const std::int64_t elements = elements_of(layer_of(pass), share.axis);
@@ -194,7 +217,7 @@ StateMemory fully_sharded_memory(const Context& context) {
   return {.parameters = Bytes(n * (keeps_copy || !mixed ? parameter : 0)),
           .gradients = Bytes(n * gradient),
           .optimizer = Bytes(n * (4.0 * moments(training.optimizer) + master)),
-          .strategy = Bytes(gathered_elements(context) * parameter +
+          .strategy = Bytes(gathered_elements(context) * gathered_bytes(context) +
                             static_cast<double>(largest) * gradient),
           .step_end = Bytes(0)};
 }

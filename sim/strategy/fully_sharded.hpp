@@ -43,6 +43,8 @@ class FullySharded : public Communication {
     graph::OpId backward;
   };
   bool still_held(const LayerPass& pass) const;
+  /// Into the tensor that is reduced.
+  graph::OpId copy_gradients(Program& program, const LayerPass& pass, graph::OpId ready) const;
   void send_gradients(Program& program, std::size_t left);
 
   const Context& context_;

@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 7> kOwnColumns = {"row",    "source", "quality", "note",
-                                                         "metric", "value",  "scenario"};
+constexpr std::array<std::string_view, 8> kOwnColumns = {"row",    "source", "quality", "note",
+                                                         "reason", "metric", "value",   "scenario"};
 
 /// Positions of the table's own columns in a row.
 using Columns = std::map<std::string, std::size_t, std::less<>>;
@@ -74,6 +74,7 @@ class Reader {
     result.row.source = cell(row, "source");
     result.row.quality = cell(row, "quality");
     result.row.note = cell(row, "note");
+    result.row.reason = cell(row, "reason");
     result.row.metric = metric(row.cells[columns_.at("metric")]);
     result.row.measured =
         positive_number(csv_, row.cells[columns_.at("value")], "value", problems_);
@@ -159,8 +160,10 @@ void add_interval(const result::Run& run, ScoredRow& row) {
   }
 }
 
-/// The farthest extrapolation, else what is assumed, else the weakest provenance.
+/// What the table says, else the farthest extrapolation, else what is assumed, else the weakest
+/// provenance.
 void add_reason(const result::Run& run, ScoredRow& row) {
+  const std::string told = row.reason;
   for (const result::Warning& warning : run.warnings)
     if (warning.code == "extrapolation" && warning.octaves >= row.octaves) {
       row.octaves = warning.octaves;
@@ -169,6 +172,7 @@ void add_reason(const result::Run& run, ScoredRow& row) {
   for (const result::Warning& warning : run.warnings)
     if (row.reason.empty() && warning.code == "assumed") row.reason = warning.message;
   if (row.reason.empty()) row.reason = "rests on " + row.weakest + " numbers";
+  if (!told.empty()) row.reason = told;
 }
 
 ScoredRow scored(Case one, const PredictOptions& options) {
@@ -225,6 +229,13 @@ Score score_of(std::string by, std::string name, const std::vector<const ScoredR
   return score;
 }
 
+/// GPUs of a row in factors of eight.
+std::string scale_of(const ScoredRow& row) {
+  std::int64_t most = 8;
+  while (row.gpus > most) most *= 8;
+  return most == 8 ? "up to 8" : fmt::format("{} to {}", most / 8 + 1, most);
+}
+
 /// Columns that rows are grouped by; an empty value makes no group.
 struct Grouping {
   std::string_view by;
@@ -235,6 +246,7 @@ constexpr Grouping kGroupings[] = {
     {"quality", [](const ScoredRow& row) { return row.quality; }},
     {"source", [](const ScoredRow& row) { return row.source; }},
     {"gpu", [](const ScoredRow& row) { return row.gpu; }},
+    {"scale", scale_of},
     {"method", [](const ScoredRow& row) { return row.method; }},
 };
 

@@ -37,7 +37,7 @@ std::optional<double> error_of(const ScoredRow& row);
 
 /// [M260] Errors of the rows that share a value of one column.
 struct Score {
-  std::string by;  ///< "all", "source", "gpu", "method", "quality"
+  std::string by;  ///< "all", "source", "gpu", "scale", "method", "quality"
   std::string name;
   int rows = 0;
   int infeasible = 0;  ///< ran, and were predicted not to fit
@@ -59,9 +59,9 @@ struct Scores {
 
 /// Reads and predicts a table. Columns: keys of a scenario ("cluster.gpus"), `scenario` (a file
 /// below the keys, relative to the table), `metric` and `value`, and for people `row`, `source`,
-/// `quality`, `note`. `budget`, a table group,statistic,limit,why with groups like "gpu=H100" or
-/// "all" and statistics median, mean, p90, bias, worst, infeasible. Throws InputError with every
-/// problem of all rows.
+/// `quality`, `note`, `reason` (known of a row that is far off). `budget`, a table
+/// group,statistic,limit,why with groups like "gpu=H100" or "all" and statistics median, mean, p90,
+/// bias, worst, infeasible. Throws InputError with every problem of all rows.
 struct RowsOptions {
   std::optional<std::filesystem::path> budget;
   int interval_draws = 16;

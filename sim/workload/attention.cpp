@@ -105,11 +105,12 @@ void add_latent_backward(Operations& list, const spec::Model& model, const Shape
          .kind = s.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
          .elements = times(s.tokens, latent.rope)});
   add_pass(list, "kv norm backward", s, s.norm_tokens, 3 * latent.key_value, 2);
-  add_linear_backward(list, s.norm_tokens, {"kv down", latent.key_value + latent.rope, s.hidden});
+  add_linear_backward(list, s, s.norm_tokens,
+                      {"kv down", latent.key_value + latent.rope, s.hidden});
   if (latent.query == 0) return add_columns_backward(list, s, {"q", s.query, s.hidden});
   add_columns_backward(list, s, {"q up", s.query, latent.query});
   add_pass(list, "q norm backward", s, s.norm_tokens, 3 * latent.query, 2);
-  add_linear_backward(list, s.norm_tokens, {"q down", latent.query, s.hidden});
+  add_linear_backward(list, s, s.norm_tokens, {"q down", latent.query, s.hidden});
 }
 
 void add_qkv_forward(Operations& list, const spec::Model& model, const Shape& s) {
@@ -134,6 +135,7 @@ Attention core_of(const spec::Model& model, const Shape& s, Reach reach) {
   Attention core{
       .batch = s.batch, .sequence = s.sequence, .heads = s.heads, .head_dim = s.head_dim};
   core.causal = model.causal;
+  core.core = s.core;
   if (s.kv_heads != s.heads) core.kv_heads = s.kv_heads;
   if (s.value_dim != s.head_dim) core.value_head_dim = s.value_dim;
   if (reach == Reach::window) core.window = model.window;
@@ -193,27 +195,51 @@ void add_ulysses_attention(Operations& list, const Shape& s, Attention core, int
 /// [M263] Elements of the score matrices of a micro-batch on the rank.
 double scores_of(const Shape& s) { return times(s.batch * s.heads, s.sequence * s.sequence); }
 
+/// [M458] Megatron-LM's fused scale, mask and softmax takes 17 to 2,048 keys, a multiple of four of
+/// them and of matrices; else five PyTorch kernels run: cast to fp32, scale, mask, softmax, cast.
+bool fuses_softmax(const Shape& s) {
+  return s.element < kFloat && s.sequence > 16 && s.sequence <= 2048 && s.sequence % 4 == 0 &&
+         (s.batch * s.heads) % 4 == 0;
+}
+struct Softmax {
+  double bytes = 0;  ///< per score
+  int launches = 1;
+};
+Softmax softmax_of(const Shape& s, double visits) {
+  if (fuses_softmax(s)) return {visits * s.element, 1};
+  constexpr double kScale = 2 * kFloat, kMask = 2 * kFloat + 1;
+  const double cast = s.element + kFloat;
+  return {2 * cast + kScale + kMask + visits * kFloat, 5};
+}
+
 /// [M262] Scores are written, read by a fused scale, mask and softmax, written and read again; the
 /// causal mask saves nothing. Backward: value gradients, gradients of the probabilities, of the
 /// scores, of queries and keys (Narayanan 2021 sec. 4.2, Korthikanti 2022 fig. 3; no dropout).
 void add_unfused_attention(Operations& list, const Shape& s, const Attention& core) {
   const int64_t groups = s.batch * s.heads;
   const auto product = [&](const char* name, int64_t m, int64_t n, int64_t k) {
-    list.push_back({name, Gemm{.m = m, .n = n, .k = k, .groups = groups, .batched = true}});
+    list.push_back({name, Gemm{.m = m,
+                               .n = n,
+                               .k = k,
+                               .groups = groups,
+                               .batched = true,
+                               .aligned = aligned(s, s.head_dim) && aligned(s, s.value_dim)}});
   };
-  const auto softmax = [&](const char* name, double visits) {
-    list.push_back({name, Pass{.traffic = activation_bytes(s, visits * scores_of(s))}});
+  const auto softmax = [&](const char* name) {
+    const Softmax pass = softmax_of(s, core.backward ? 3 : 2);
+    list.push_back(
+        {name, Pass{.traffic = Bytes(pass.bytes * scores_of(s)), .launches = pass.launches}});
   };
   const int64_t length = s.sequence;
   if (!core.backward) {
     product("attention scores", length, length, s.head_dim);
-    softmax("attention softmax", 2);
+    softmax("attention softmax");
     product("attention values", length, s.value_dim, length);
     return;
   }
   product("attention backward values", length, s.value_dim, length);
   product("attention backward probabilities", length, length, s.value_dim);
-  softmax("attention backward softmax", 3);
+  softmax("attention backward softmax");
   product("attention backward queries", length, s.head_dim, length);
   product("attention backward keys", length, s.head_dim, length);
 }

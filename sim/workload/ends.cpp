@@ -3,6 +3,7 @@
 // prediction.
 #include <algorithm>
 
+#include "sim/base/check.hpp"
 #include "sim/workload/shape.hpp"
 
 namespace scapesim::workload {
@@ -26,6 +27,39 @@ constexpr double kLossBackward = 8 + 6;
 constexpr double kFusedForward = 1 + 2;
 constexpr double kFusedBackward = 2;
 
+/// [M454] PyTorch's cross-entropy on logits cast to fp32: cast and log-softmax forward; zeros for
+/// the gradient, that of log-softmax, and the cast back. Bytes per logit.
+constexpr double kPyTorchForward = 6 + 8;
+constexpr double kPyTorchBackward = 4 + 12 + 6;
+
+/// Bytes per logit and kernels of a direction.
+struct LossPass {
+  double bytes = 0;
+  int launches = 1;
+};
+LossPass loss_forward(const Shape& s, spec::Loss loss) {
+  switch (loss) {
+    case spec::Loss::unfused:
+      return {kLossForward, 6};
+    case spec::Loss::fused:
+      return {s.element * kFusedForward, 1};
+    case spec::Loss::pytorch:
+      return {kPyTorchForward, 2};
+  }
+  throw InternalError("loss");
+}
+LossPass loss_backward(const Shape& s, spec::Loss loss) {
+  switch (loss) {
+    case spec::Loss::unfused:
+      return {kLossBackward, 2};
+    case spec::Loss::fused:
+      return {s.element * kFusedBackward, 1};
+    case spec::Loss::pytorch:
+      return {kPyTorchBackward, 3};
+  }
+  throw InternalError("loss");
+}
+
 double logits_of(const Shape& s) { return times(s.tokens, s.vocab); }
 
 /// Statistics per token over the parts of the vocabulary: Megatron-LM sums maximum, target's logit
@@ -44,21 +78,18 @@ void add_loss_exchange(Operations& list, const Shape& s, spec::Loss loss) {
     add(std::string("loss ") + what + " all-reduce", CollectiveKind::all_reduce, statistic);
 }
 
+void add_loss_pass(Operations& list, const Shape& s, const char* name, const LossPass& pass) {
+  list.push_back(
+      {name, Pass{.traffic = Bytes(logits_of(s) * pass.bytes), .launches = pass.launches}});
+}
+
 void add_loss_forward(Operations& list, const Shape& s, spec::Loss loss) {
-  if (loss == spec::Loss::fused)
-    list.push_back({"loss", Pass{.traffic = Bytes(logits_of(s) * s.element * kFusedForward)}});
-  else
-    list.push_back({"loss", Pass{.traffic = Bytes(logits_of(s) * kLossForward), .launches = 6}});
+  add_loss_pass(list, s, "loss", loss_forward(s, loss));
   add_loss_exchange(list, s, loss);
 }
 
 void add_loss_backward(Operations& list, const Shape& s, spec::Loss loss) {
-  if (loss == spec::Loss::fused)
-    list.push_back(
-        {"loss backward", Pass{.traffic = Bytes(logits_of(s) * s.element * kFusedBackward)}});
-  else
-    list.push_back(
-        {"loss backward", Pass{.traffic = Bytes(logits_of(s) * kLossBackward), .launches = 2}});
+  add_loss_pass(list, s, "loss backward", loss_backward(s, loss));
 }
 
 /// Loss [M61]: bf16 logits, their fp32 copy that becomes the softmax, and the bf16 gradient; a
@@ -112,9 +143,9 @@ void add_head_backward(Operations& list, const spec::Model& model, const Shape& 
   if (model.mlm_head) {
     add_pass(list, "mlm norm backward", s, s.norm_tokens, 3 * s.hidden, 2);
     add_pass(list, "mlm activation backward", s, s.norm_tokens, 3 * s.hidden);
-    add_linear_backward(list, s.norm_tokens, dense_layer(s));
+    add_linear_backward(list, s, s.norm_tokens, dense_layer(s));
   }
-  if (model.pooler) add_linear_backward(list, s.batch, pooler_layer(s));
+  if (model.pooler) add_linear_backward(list, s, s.batch, pooler_layer(s));
   if (final_norm(model)) add_pass(list, "final norm backward", s, s.norm_tokens, 3 * s.hidden, 2);
 }
 
@@ -186,7 +217,7 @@ Layer prediction_layer(const spec::Model& model, Layer block, const Layer& head,
   layer.forward.insert(layer.forward.end(), head.forward.begin(), head.forward.end());
 
   layer.backward.insert(layer.backward.begin(), head.backward.begin(), head.backward.end());
-  add_linear_backward(layer.backward, s.norm_tokens, joined);
+  add_linear_backward(layer.backward, s, s.norm_tokens, joined);
   add_pass(layer.backward, "input norms backward", s, s.norm_tokens, 6 * s.hidden, 4);
   add_pass(layer.backward, "scatter", s, s.tokens, 5 * s.hidden);
 

@@ -2,6 +2,7 @@
 // The MLP branch of a layer: one MLP, or routed and shared experts.
 #include <algorithm>
 
+#include "sim/base/check.hpp"
 #include "sim/workload/shape.hpp"
 
 namespace scapesim::workload {
@@ -22,15 +23,28 @@ struct Mlp {
 Linear fc1_of(const Mlp& mlp, const Shape& s) { return {mlp.prefix + "fc1", mlp.ffn_in, s.hidden}; }
 Linear fc2_of(const Mlp& mlp, const Shape& s) { return {mlp.prefix + "fc2", s.hidden, mlp.ffn}; }
 
+/// [M453] One kernel, or with a gate one for each half forward, and backward two for the product,
+/// one for the non-linearity and one that joins the gradients of gate and input.
+void add_activation_forward(Operations& list, const Shape& s, int64_t tokens, const Mlp& mlp) {
+  const bool apart = s.kernels == spec::ElementWise::eager && mlp.ffn_in > mlp.ffn;
+  add_pass(list, mlp.prefix + "activation", s, tokens, apart ? 5 * mlp.ffn : mlp.ffn_in + mlp.ffn,
+           apart ? 2 : 1);
+}
+void add_activation_backward(Operations& list, const Shape& s, int64_t tokens, const Mlp& mlp) {
+  const bool apart = s.kernels == spec::ElementWise::eager && mlp.ffn_in > mlp.ffn;
+  add_pass(list, mlp.prefix + "activation backward", s, tokens,
+           apart ? 13 * mlp.ffn : 2 * mlp.ffn_in + mlp.ffn, apart ? 4 : 1);
+}
+
 void add_mlp_forward(Operations& list, const Shape& s, const Mlp& mlp) {
   add_columns_forward(list, s, fc1_of(mlp, s));
-  add_pass(list, mlp.prefix + "activation", s, s.tokens, mlp.ffn_in + mlp.ffn);
+  add_activation_forward(list, s, s.tokens, mlp);
   add_rows_forward(list, s, fc2_of(mlp, s));
 }
 
 void add_mlp_backward(Operations& list, const Shape& s, const Mlp& mlp) {
   add_rows_backward(list, s, fc2_of(mlp, s));
-  add_pass(list, mlp.prefix + "activation backward", s, s.tokens, 2 * mlp.ffn_in + mlp.ffn);
+  add_activation_backward(list, s, s.tokens, mlp);
   add_columns_backward(list, s, fc1_of(mlp, s));
 }
 
@@ -67,15 +81,36 @@ void add_grouped_backward(Operations& list, const Shape& s, const Linear& layer)
               {.m = layer.out, .n = layer.in, .k = s.expert_rows, .accumulate_fp32 = true}));
 }
 
-/// [M214] Tokens to their experts or back, and where these are split over tp the rows of the whole
-/// group to all its ranks, or summed and scattered.
+/// Activations that cross the expert-parallel group with its dispatcher.
+struct Crossing {
+  CollectiveKind out = CollectiveKind::all_to_all;   ///< to the experts
+  CollectiveKind back = CollectiveKind::all_to_all;  ///< from them
+  double elements = 0;
+};
+Crossing crossing_of(const Shape& s) {
+  switch (s.dispatcher) {
+    case spec::Dispatcher::all_to_all:
+      return {.elements = times(s.sent_rows, s.hidden)};
+    case spec::Dispatcher::per_rank:
+      return {.elements = s.rank_copies * times(s.norm_tokens, s.hidden)};
+    case spec::Dispatcher::all_gather:
+      return {.out = CollectiveKind::all_gather,
+              .back = CollectiveKind::reduce_scatter,
+              .elements = times(s.ep * s.norm_tokens, s.hidden)};
+  }
+  throw InternalError("dispatcher");
+}
+
+/// [M214] [M457] Tokens to their experts or back, and where these are split over tp the rows of the
+/// whole group to all its ranks, or summed and scattered.
 void add_to_experts(Operations& list, const Shape& s, const std::string& name) {
+  const Crossing crossing = crossing_of(s);
   if (s.experts_elsewhere)
     add_exchange(list, s,
-                 {.name = name + " all-to-all",
-                  .kind = CollectiveKind::all_to_all,
+                 {.name = name + " " + std::string(name_of(crossing.out)),
+                  .kind = crossing.out,
                   .axis = Axis::expert,
-                  .elements = times(s.sent_rows, s.hidden)});
+                  .elements = crossing.elements});
   if (s.experts_split)
     add_exchange(list, s,
                  {.name = name + " all-gather",
@@ -83,6 +118,7 @@ void add_to_experts(Operations& list, const Shape& s, const std::string& name) {
                   .elements = times(rows(s), s.hidden)});
 }
 void add_from_experts(Operations& list, const Shape& s, const std::string& name) {
+  const Crossing crossing = crossing_of(s);
   if (s.experts_split)
     add_exchange(list, s,
                  {.name = name + " reduce-scatter",
@@ -90,10 +126,10 @@ void add_from_experts(Operations& list, const Shape& s, const std::string& name)
                   .elements = times(rows(s), s.hidden)});
   if (s.experts_elsewhere)
     add_exchange(list, s,
-                 {.name = name + " all-to-all",
-                  .kind = CollectiveKind::all_to_all,
+                 {.name = name + " " + std::string(name_of(crossing.back)),
+                  .kind = crossing.back,
                   .axis = Axis::expert,
-                  .elements = times(s.sent_rows, s.hidden)});
+                  .elements = crossing.elements});
 }
 
 /// Passes over the routed copies of the tokens; `routed` elements for each copy, `whole` for each
@@ -118,30 +154,70 @@ Pass router_pass(const spec::Model& model, const Shape& s) {
   return {.traffic = Bytes(logits * kFloat * static_cast<double>(kRouterPasses)), .launches = 3};
 }
 
+/// [M457] Rows put in the order of the rank's experts behind the exchange, or back before the other
+/// one, in elements per row of the experts and per token of the rank. all_to_all: rows of each rank
+/// are sorted by expert, one read and one write. per_rank: copies that arrived once become rows.
+/// all_gather: rows are picked from all tokens; back they are added (read, read and written) to
+/// zeros for all of them.
+struct Order {
+  double per_row = 0, per_token = 0;
+  int launches = 0;
+};
+enum class Way { spread, join };
+Order order_of(const Shape& s, Way way) {
+  if (!s.experts_elsewhere) return {};
+  switch (s.dispatcher) {
+    case spec::Dispatcher::all_to_all:
+      return s.experts > 1 ? Order{2, 0, 1} : Order{};
+    case spec::Dispatcher::per_rank:
+      return {1, s.rank_copies, 1};
+    case spec::Dispatcher::all_gather:
+      return way == Way::spread ? Order{2, 0, 2} : Order{3, static_cast<double>(s.ep), 2};
+  }
+  throw InternalError("dispatcher");
+}
+void add_order(Operations& list, const std::string& name, const Shape& s, Way way) {
+  const Order order = order_of(s, way);
+  if (order.launches == 0) return;
+  const double elements =
+      order.per_row * times(rows(s), s.hidden) + order.per_token * times(s.norm_tokens, s.hidden);
+  list.push_back(
+      {name, Pass{.traffic = activation_bytes(s, elements), .launches = order.launches}});
+}
+
+/// Whether the sender copies a token for each expert before the exchange.
+bool copies_first(const Shape& s) {
+  return !s.experts_elsewhere || s.dispatcher == spec::Dispatcher::all_to_all;
+}
+
 void add_experts_forward(Operations& list, const spec::Model& model, const Shape& s) {
   const Mlp mlp = experts_of(s);
   add_gemm(list, "router", s.norm_tokens, model.experts, s.hidden);
   list.push_back({"routing", router_pass(model, s)});
-  add_routed_pass(list, "permute", s, s.hidden, s.hidden, 1);
+  if (copies_first(s)) add_routed_pass(list, "permute", s, s.hidden, s.hidden, 1);
   add_to_experts(list, s, "dispatch");
+  add_order(list, "rows to experts", s, Way::spread);
   add_grouped_forward(list, s, fc1_of(mlp, s));
-  add_pass(list, "expert activation", s, rows(s), mlp.ffn_in + mlp.ffn);
+  add_activation_forward(list, s, rows(s), mlp);
   add_grouped_forward(list, s, fc2_of(mlp, s));
+  add_order(list, "rows from experts", s, Way::join);
   add_from_experts(list, s, "combine");
-  add_routed_pass(list, "unpermute", s, s.hidden, s.hidden, 1);
+  if (copies_first(s)) add_routed_pass(list, "unpermute", s, s.hidden, s.hidden, 1);
 }
 
 void add_experts_backward(Operations& list, const spec::Model& model, const Shape& s) {
   const Mlp mlp = experts_of(s);
-  add_routed_pass(list, "unpermute backward", s, 2 * s.hidden, s.hidden, 1);
+  if (copies_first(s)) add_routed_pass(list, "unpermute backward", s, 2 * s.hidden, s.hidden, 1);
   add_to_experts(list, s, "combine backward");
+  add_order(list, "rows to experts backward", s, Way::spread);
   add_grouped_backward(list, s, fc2_of(mlp, s));
-  add_pass(list, "expert activation backward", s, rows(s), 2 * mlp.ffn_in + mlp.ffn);
+  add_activation_backward(list, s, rows(s), mlp);
   add_grouped_backward(list, s, fc1_of(mlp, s));
+  add_order(list, "rows from experts backward", s, Way::join);
   add_from_experts(list, s, "dispatch backward");
-  add_routed_pass(list, "permute backward", s, s.hidden, s.hidden, 1);
+  if (copies_first(s)) add_routed_pass(list, "permute backward", s, s.hidden, s.hidden, 1);
   list.push_back({"routing backward", router_pass(model, s)});
-  add_linear_backward(list, s.norm_tokens, router_of(model, s));
+  add_linear_backward(list, s, s.norm_tokens, router_of(model, s));
 }
 
 /// [M1] Router, routed experts in one tensor per matrix as grouped products hold them, shared ones.

@@ -38,6 +38,16 @@ int64_t sent_rows(const spec::Model& model, int64_t tokens) {
   return static_cast<int64_t>(std::ceil(times(tokens, model.experts_per_token) * load));
 }
 
+// [M457] Expected number of ranks that hold one of a token's k experts, chosen evenly without
+// repetition: ep (1 - C(E - E/ep, k) / C(E, k)).
+double rank_copies(const spec::Model& model, int ep) {
+  const int elsewhere = model.experts - model.experts / ep;
+  double none = 1;
+  for (int i = 0; i < model.experts_per_token; ++i)
+    none *= std::max(0.0, static_cast<double>(elsewhere - i)) / (model.experts - i);
+  return ep * (1 - none);
+}
+
 void add_experts(Shape& s, const spec::Model& model, const spec::Parallelism& parallelism) {
   const int64_t split = parallelism.expert_tp == 1 ? 1 : s.tp;
   const int64_t gate = gated(model) ? 2 : 1;
@@ -48,6 +58,8 @@ void add_experts(Shape& s, const spec::Model& model, const spec::Parallelism& pa
   s.expert_ffn_in = gate * s.expert_ffn;
   s.shared_ffn = share(int64_t{model.shared_experts} * model.expert_ffn, s.tp);
   s.shared_ffn_in = gate * s.shared_ffn;
+  s.ep = parallelism.ep;
+  s.rank_copies = model.experts > 0 ? rank_copies(model, parallelism.ep) : 0;
   s.experts_split = split > 1;
   s.experts_elsewhere = parallelism.ep > 1;
 }
@@ -66,6 +78,11 @@ Shape shape_of(const spec::Model& model, const spec::Training& training,
   s.cp = parallelism.cp;
   s.sequence_parallel = parallelism.sequence_parallel && s.tp > 1;
   s.core = training.attention;
+  s.kernels = training.kernels;
+  s.dispatcher = parallelism.dispatcher;
+  s.autocast = training.autocast;
+  s.tensor_overlap = parallelism.tensor_overlap;
+  s.gradient = training.gradient_dtype == spec::GradientDtype::fp32 ? kFloat : kMixed;
   s.batch = training.micro_batch;
   s.sequence = training.sequence;
   s.tokens = s.batch * share(s.sequence, s.cp);
@@ -113,10 +130,46 @@ void add_exchange(Operations& list, const Shape& s, ExchangeSpec spec) {
                                                  .overlaps = std::move(spec.overlaps)}});
 }
 
-void add_linear_backward(Operations& list, int64_t tokens, const Linear& layer) {
-  add_gemm(list, layer.name + " dgrad", tokens, layer.in, layer.out);
-  list.push_back({layer.name + " wgrad",
-                  Gemm{.m = layer.out, .n = layer.in, .k = tokens, .accumulate_fp32 = true}});
+// [M451] Rows of every operand are as wide as the layer's input or output.
+bool is_aligned(const Shape& s, const Linear& layer) {
+  return aligned(s, layer.in) && aligned(s, layer.out);
+}
+
+// [M452] Under autocast a weight is cast at each use, and its gradient back.
+void add_weight_cast(Operations& list, const Shape& s, const Linear& layer, const char* what) {
+  if (!s.autocast) return;
+  list.push_back({layer.name + what,
+                  Pass{.traffic = Bytes(times(layer.out, layer.in) * (kFloat + s.element))}});
+}
+
+// [M453] Behind an eager backward pass the weight gradient is cast to the buffer's type, where that
+// is another one, and added to it.
+void add_accumulation(Operations& list, const Shape& s, const Linear& layer) {
+  if (s.kernels != spec::ElementWise::eager || s.autocast) return;
+  const bool casts = s.gradient != s.element;
+  const double bytes = 3 * s.gradient + (casts ? s.element + s.gradient : 0);
+  list.push_back(
+      {layer.name + " gradient sum",
+       Pass{.traffic = Bytes(times(layer.out, layer.in) * bytes), .launches = casts ? 2 : 1}});
+}
+
+void add_linear_forward(Operations& list, const Shape& s, int64_t tokens, const Linear& layer) {
+  add_weight_cast(list, s, layer, " weight cast");
+  list.push_back(
+      {layer.name,
+       Gemm{.m = tokens, .n = layer.out, .k = layer.in, .aligned = is_aligned(s, layer)}});
+}
+
+void add_linear_backward(Operations& list, const Shape& s, int64_t tokens, const Linear& layer) {
+  const bool rows_aligned = is_aligned(s, layer);
+  list.push_back({layer.name + " dgrad",
+                  Gemm{.m = tokens, .n = layer.in, .k = layer.out, .aligned = rows_aligned}});
+  list.push_back({layer.name + " wgrad", Gemm{.m = layer.out,
+                                              .n = layer.in,
+                                              .k = tokens,
+                                              .accumulate_fp32 = true,
+                                              .aligned = rows_aligned}});
+  add_accumulation(list, s, layer);
 }
 
 void add_columns_forward(Operations& list, const Shape& s, const Linear& layer) {
@@ -126,7 +179,7 @@ void add_columns_forward(Operations& list, const Shape& s, const Linear& layer) 
                  {.name = layer.name + " input all-gather",
                   .kind = CollectiveKind::all_gather,
                   .elements = times(s.tokens, layer.in)});
-  add_gemm(list, layer.name, s.tokens, layer.out, layer.in);
+  add_linear_forward(list, s, s.tokens, layer);
 }
 
 // The input is gathered again beside the input gradient, whose sum runs beside the weight gradient:
@@ -135,13 +188,13 @@ void add_columns_backward(Operations& list, const Shape& s, const Linear& layer)
   const std::string dgrad = layer.name + " dgrad", wgrad = layer.name + " wgrad";
   Operations products;
   add_cast(list, layer, " gradient cast", s, s.tokens, layer.out);
-  add_linear_backward(products, s.tokens, layer);
+  add_linear_backward(products, s, s.tokens, layer);
   if (s.sequence_parallel)
     add_exchange(list, s,
                  {.name = layer.name + " input all-gather again",
                   .kind = CollectiveKind::all_gather,
                   .elements = times(s.tokens, layer.in),
-                  .overlaps = dgrad});
+                  .overlaps = s.tensor_overlap ? dgrad : ""});
   list.push_back(products[0]);
   if (s.tp > 1)
     add_exchange(
@@ -149,13 +202,14 @@ void add_columns_backward(Operations& list, const Shape& s, const Linear& layer)
         {.name = dgrad + (s.sequence_parallel ? " reduce-scatter" : " all-reduce"),
          .kind = s.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
          .elements = times(s.tokens, layer.in),
-         .overlaps = wgrad});
-  list.push_back(products[1]);
+         .overlaps = s.tensor_overlap ? wgrad : ""});
+  list.insert(list.end(), products.begin() + 1, products.end());
+  add_weight_cast(list, s, layer, " gradient cast back");
 }
 
 void add_rows_forward(Operations& list, const Shape& s, const Linear& layer) {
   add_cast(list, layer, " input cast", s, s.tokens, layer.in);
-  add_gemm(list, layer.name, s.tokens, layer.out, layer.in);
+  add_linear_forward(list, s, s.tokens, layer);
   if (s.tp > 1)
     add_exchange(
         list, s,
@@ -171,7 +225,8 @@ void add_rows_backward(Operations& list, const Shape& s, const Linear& layer) {
                  {.name = layer.name + " gradient all-gather",
                   .kind = CollectiveKind::all_gather,
                   .elements = times(s.tokens, layer.out)});
-  add_linear_backward(list, s.tokens, layer);
+  add_linear_backward(list, s, s.tokens, layer);
+  add_weight_cast(list, s, layer, " gradient cast back");
 }
 
 void add_norm_tensor(std::vector<Tensor>& list, const std::string& name, const spec::Model& model,

@@ -2,6 +2,7 @@
 // Dimensions of one micro-batch on one rank, and the operations that layers are made of.
 #pragma once
 
+#include <cmath>
 #include <string_view>
 
 #include "sim/workload/workload.hpp"
@@ -27,13 +28,20 @@ struct Shape {
   std::int64_t tp, cp;
   bool sequence_parallel;
   spec::AttentionCore core;
-  double element;  ///< bytes of an activation
-  double narrow;   ///< bytes of both copies of an element cast for products, 0: none is cast
+  spec::ElementWise kernels;
+  spec::Dispatcher dispatcher;
+  bool autocast;
+  bool tensor_overlap;
+  double gradient;  ///< bytes of an accumulated gradient
+  double element;   ///< bytes of an activation
+  double narrow;    ///< bytes of both copies of an element cast for products, 0: none is cast
   // Experts of the rank.
   std::int64_t experts;      ///< groups of the expert products
   std::int64_t expert_rows;  ///< tokens of each
   std::int64_t sent_rows;    ///< tokens that leave the rank, once per expert chosen
   std::int64_t expert_ffn, expert_ffn_in, shared_ffn, shared_ffn_in;
+  int ep;                  ///< ranks of the expert-parallel group
+  double rank_copies;      ///< [M457] ranks of the group that a token's experts are on, expected
   bool experts_split;      ///< their inner width over tp
   bool experts_elsewhere;  ///< over expert-parallel ranks
 };
@@ -44,6 +52,10 @@ bool gated(const spec::Model& model);
 Shape shape_of(const spec::Model& model, const spec::Training& training,
                const spec::Parallelism& parallelism);
 
+/// [M451] Rows of so many elements begin at multiples of 16 bytes.
+inline bool aligned(const Shape& s, std::int64_t width) {
+  return std::fmod(static_cast<double>(width) * s.element, 16) == 0;
+}
 /// C[m,n] = A[m,k] B[k,n].
 void add_gemm(Operations& list, std::string name, std::int64_t m, std::int64_t n, std::int64_t k);
 /// Traffic of `per_token` elements for every token.
@@ -77,7 +89,10 @@ void add_columns_backward(Operations& list, const Shape& s, const Linear& layer)
 void add_rows_forward(Operations& list, const Shape& s, const Linear& layer);
 void add_rows_backward(Operations& list, const Shape& s, const Linear& layer);
 /// Not split: input and weight gradient.
-void add_linear_backward(Operations& list, std::int64_t tokens, const Linear& layer);
+void add_linear_backward(Operations& list, const Shape& s, std::int64_t tokens,
+                         const Linear& layer);
+/// y[tokens,out] alone.
+void add_linear_forward(Operations& list, const Shape& s, std::int64_t tokens, const Linear& layer);
 
 /// A product of counts that may be larger than 64 bits hold.
 inline double times(std::int64_t a, std::int64_t b) {

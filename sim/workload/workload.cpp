@@ -29,11 +29,39 @@ bool placed_last(const spec::Model& model) {
   return model.norm_placement == spec::NormPlacement::post;
 }
 
+/// Traffic in bytes per element of the residual stream.
+void add_stream_pass(Operations& list, std::string name, const Shape& s, double bytes,
+                     int launches) {
+  list.push_back({std::move(name), Pass{.traffic = Bytes(times(s.norm_tokens, s.hidden) * bytes),
+                                        .launches = launches}});
+}
+
+/// [M452] Under autocast the stream is fp32: a norm reads it and writes its cast, the gradient is
+/// cast back.
 void add_norm_forward(Operations& list, const Shape& s, const std::string& name) {
+  if (s.autocast) return add_stream_pass(list, name, s, (kFloat + s.element) + 2 * s.element, 2);
   add_pass(list, name, s, s.norm_tokens, 2 * s.hidden);
 }
 void add_norm_backward(Operations& list, const Shape& s, const std::string& name) {
+  if (s.autocast)
+    return add_stream_pass(list, name + " backward", s, 3 * s.element + (s.element + kFloat), 3);
   add_pass(list, name + " backward", s, s.norm_tokens, 3 * s.hidden, 2);
+}
+
+/// Sum of the stream and a branch. [M452] Under autocast in fp32; backward its gradient is cast for
+/// the branch, and both gradients of the stream are added.
+void add_residual_forward(Operations& list, const Shape& s, const std::string& name,
+                          int64_t terms) {
+  if (s.autocast)
+    return add_stream_pass(list, name, s, 2 * kFloat + static_cast<double>(terms - 1) * s.element,
+                           1);
+  add_pass(list, name, s, s.norm_tokens, (terms + 1) * s.hidden);
+}
+void add_residual_backward(Operations& list, const Shape& s, const std::string& name,
+                           int64_t terms) {
+  if (s.autocast)
+    return add_stream_pass(list, name + " backward", s, (kFloat + s.element) + 3 * kFloat, 2);
+  add_pass(list, name + " backward", s, s.norm_tokens, (terms + 1) * s.hidden);
 }
 
 /// The two halves of a layer with their norms and residual sums.
@@ -66,7 +94,7 @@ void add_half(Block& block, const spec::Model& model, const Shape& s, const Bran
     add_norm_tensor(block.tensors, behind, model, s.hidden);
     add_norm_forward(block.forward, s, behind);
   }
-  add_pass(block.forward, "residual" + number, s, s.norm_tokens, 3 * s.hidden);
+  add_residual_forward(block.forward, s, "residual" + number, 2);
   if (placed_last(model)) {
     add_norm_tensor(block.tensors, norm, model, s.hidden);
     add_norm_forward(block.forward, s, norm);
@@ -77,7 +105,7 @@ void add_half(Block& block, const spec::Model& model, const Shape& s, const Bran
   if (placed_behind(model)) add_norm_backward(backward, s, behind);
   append(backward, branch.backward);
   if (placed_before(model)) add_norm_backward(backward, s, norm);
-  add_pass(backward, "residual" + number + " backward", s, s.norm_tokens, 3 * s.hidden);
+  add_residual_backward(backward, s, "residual" + number, 2);
   block.backward.insert(block.backward.begin(), backward.begin(), backward.end());
   const int64_t both = model.norm_placement == spec::NormPlacement::both ? 1 : 0;
   block.kept += times((2 + both) * s.hidden, s.norm_tokens);
@@ -98,13 +126,13 @@ Block parallel_block(const spec::Model& model, const Shape& s, const Branch& att
   }
   append(block.forward, mlp.forward);
   take(block, mlp);
-  add_pass(block.forward, "residual1", s, s.norm_tokens, 4 * s.hidden);
+  add_residual_forward(block.forward, s, "residual1", 3);
 
   append(block.backward, mlp.backward);
   if (two) add_norm_backward(block.backward, s, "norm2");
   append(block.backward, attention.backward);
   add_norm_backward(block.backward, s, "norm1");
-  add_pass(block.backward, "residual1 backward", s, s.norm_tokens, 4 * s.hidden);
+  add_residual_backward(block.backward, s, "residual1", 3);
   block.kept += times((two ? 3 : 2) * s.hidden, s.norm_tokens);
   return block;
 }

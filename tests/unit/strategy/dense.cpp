@@ -50,6 +50,17 @@ TEST_CASE("[M32] bf16 and fp16 gradients send half of that") {
   }
 }
 
+TEST_CASE("[M455] DeepSpeed's bf16 optimizer sums gradients whole, and gathers its shards") {
+  spec::Scenario scenario = sharded(scenario_of(llama_1_8b(), 64));
+  scenario.strategy.reduction = spec::Reduction::all_reduce;
+  const Rig rig(scenario);
+  const Program program = rig.program();
+  CHECK(calls_named(program, "gradient reduce-scatter").empty());
+  REQUIRE(calls_named(program, "gradient all-reduce").size() == 1);
+  CHECK(calls_named(program, "gradient all-reduce")[0].bytes.si() == 4 * rig.parameters());
+  CHECK(calls_named(program, "parameter all-gather").size() == 1);
+}
+
 TEST_CASE("[M32] the distributed optimizer sends 4 N in gradients and 2 N in parameters") {
   const Rig rig(sharded(scenario_of(llama_1_8b(), 64)));
   const Program program = rig.program();

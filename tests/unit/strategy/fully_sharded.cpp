@@ -114,6 +114,26 @@ TEST_CASE("[M244] every micro-batch scatters all gradients, N in their type") {
   }
 }
 
+TEST_CASE("[M456] gradients are copied flat, cast and divided behind every backward pass") {
+  spec::Scenario scenario = sharded(Sharding::fsdp);
+  // bf16 gradients: copied 4, cast 2 + 4, divided 8; reduced in bf16: copied 4, divided 4.
+  CHECK(traffic_of(step_of(Rig(scenario), 3), "gradient copies") ==
+        Approx(3 * 18 * kParameters).epsilon(kRounding));
+  scenario.training.gradient_dtype = spec::GradientDtype::bf16;
+  CHECK(traffic_of(step_of(Rig(scenario), 3), "gradient copies") ==
+        Approx(3 * 8 * kParameters).epsilon(kRounding));
+}
+
+TEST_CASE("[M452] autocast gathers fp32 parameters, and copies fp32 gradients") {
+  spec::Scenario scenario = sharded(Sharding::fsdp);
+  const double half = bytes_of(step_of(Rig(scenario), 1), "parameter all-gather");
+  scenario.training.autocast = true;
+  scenario.training.gradient_dtype = spec::GradientDtype::bf16;
+  const Program program = step_of(Rig(scenario), 1);
+  CHECK(bytes_of(program, "parameter all-gather") == Approx(2 * half).epsilon(kRounding));
+  CHECK(traffic_of(program, "gradient copies") == Approx(18 * kParameters).epsilon(kRounding));
+}
+
 TEST_CASE("[M244] hsdp shards inside groups and sums the shares across them") {
   spec::Scenario scenario = sharded(Sharding::hsdp);
   scenario.strategy.shard_group = 8;

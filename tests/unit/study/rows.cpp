@@ -92,6 +92,24 @@ TEST_CASE("rows that are not exact stay out of the groups and have their own") {
   CHECK(scores.scores[2].name == "partial");
 }
 
+TEST_CASE("rows are scored by scale, and say what their table knows of them") {
+  std::string header = kHeader;
+  header.insert(header.find('\n'), ",reason");
+  const auto with_reason = [](std::string row, const std::string& reason) {
+    row.insert(row.find('\n'), "," + reason);
+    return row;
+  };
+  const Table table(header + with_reason(run("a", "x", 5, 8), "no steady step") +
+                    with_reason(run("b", "x", 3, 64), ""));
+  const study::Scores scores = study::score_rows(table.path(), {.budget = {}, .interval_draws = 0});
+  CHECK(scores.rows[0].reason == "no steady step");
+  CHECK_FALSE(scores.rows[1].reason.empty());
+  std::vector<std::string> scales;
+  for (const study::Score& score : scores.scores)
+    if (score.by == "scale") scales.push_back(score.name);
+  CHECK(scales == std::vector<std::string>{"9 to 64", "up to 8"});
+}
+
 TEST_CASE("a budget bounds statistics of groups, and what it bounds must exist") {
   const Table table(kHeader + run("a", "x", 1, 8));
   const fs::path budget = table.write(
