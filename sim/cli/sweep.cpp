@@ -6,6 +6,7 @@
 #include <csignal>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
 #include <unistd.h>
 
 #include "sim/base/error.hpp"
@@ -13,6 +14,7 @@
 #include "sim/cli/command.hpp"
 #include "sim/cli/options.hpp"
 #include "sim/scenario/study_file.hpp"
+#include "sim/study/mpi_job.hpp"
 #include "sim/study/sweep.hpp"
 #include "sim/study/sweep_folder.hpp"
 #include "sim/study/workers.hpp"
@@ -67,6 +69,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void finished_one() { ++done_; }
+  void finished_one(std::uint64_t of_all) { done_ = of_all; }
   void show() {
     constexpr std::chrono::milliseconds kOften(200);
     const auto now = Clock::now();
@@ -187,7 +190,7 @@ Output stopped(const Options& options, std::uint64_t finished, std::uint64_t all
   constexpr int kSignalBase = 128;  // as a shell reports it
   return {.notes = {fmt::format("stopped; {} of {} points are kept", finished, all),
                     how_to_go_on(options)},
-          .code = kSignalBase + stop_signal};
+          .code = kSignalBase + (stop_signal != 0 ? stop_signal : SIGTERM)};
 }
 
 /// Works on what is missing. False when it was told to stop.
@@ -237,18 +240,27 @@ Output report(const Options& options, const std::string& name, const fs::path& f
   return output;
 }
 
-Output sweep(const Options& options) {
-  const study::Shard shard =
-      options.shard.empty() ? study::Shard{} : study::parse_shard(options.shard, "--shard");
+study::Shard shard_of(const Options& options) {
+  return options.shard.empty() ? study::Shard{} : study::parse_shard(options.shard, "--shard");
+}
+
+study::SweepFolder open_folder(const Options& options, const study::SweepRequest& request,
+                               const study::Sweep& sweep) {
+  const fs::path path = options.folder;
+  study::SweepFolder folder = study::SweepFolder::open(
+      path, sweep.identity(), options.resume ? study::Begin::resumed : study::Begin::afresh,
+      shard_of(options), sweep.size());
+  if (!options.resume) write_file(path / study::kStudyName, study_file(request, path));
+  return folder;
+}
+
+std::string name_of(const Options& options) { return fs::path(options.file).stem().string(); }
+
+Output sweep_here(const Options& options) {
   if (options.jobs < 0) refuse("--jobs", fmt::format("{} is out of range", options.jobs), "");
   const study::SweepRequest request = request_of(options);
   study::Sweep sweep(request);
-  const fs::path path = options.folder;
-  const Signals signals;
-  study::SweepFolder folder = study::SweepFolder::open(
-      path, sweep.identity(), options.resume ? study::Begin::resumed : study::Begin::afresh, shard,
-      sweep.size());
-  if (!options.resume) write_file(path / study::kStudyName, study_file(request, path));
+  study::SweepFolder folder = open_folder(options, request, sweep);
   const int jobs = options.jobs > 0 ? options.jobs : study::usable_processors();
   std::uint64_t finished = 0;
   try {
@@ -259,7 +271,74 @@ Output sweep(const Options& options) {
                       how_to_go_on(options)},
             .code = kOurFault};
   }
-  return report(options, fs::path(options.file).stem().string(), path);
+  return report(options, name_of(options), options.folder);
+}
+
+/// One rank's share of the points, into its journal; the numbers end for all when it throws.
+void work_on_rank(study::MpiJob& job, study::Sweep& sweep, study::SweepFolder& folder,
+                  const std::vector<std::uint64_t>& missing, std::uint64_t before) {
+  constexpr std::chrono::seconds kSyncOften(1);
+  Progress progress(before, before + missing.size());
+  auto synced = Clock::now();
+  try {
+    for (std::uint64_t i = job.next(); i < missing.size() && stop_signal == 0; i = job.next()) {
+      const auto point = sweep.point(missing[i]);
+      folder.append(missing[i], point ? reports::sweep_line(*point) : std::string());
+      if (Clock::now() - synced > kSyncOften) {
+        folder.sync();
+        synced = Clock::now();
+      }
+      progress.finished_one(i + 1);
+      if (job.rank() == 0) progress.show();
+    }
+    folder.sync();
+  } catch (...) {
+    job.end_numbers();
+    throw;
+  }
+}
+
+/// Every rank of an mpirun is a worker; rank 0 also keeps the folder and speaks.
+Output sweep_with_mpi(const Options& options) {
+  study::MpiJob job;
+  std::optional<study::Sweep> sweep;
+  std::optional<study::SweepFolder> folder;
+  std::vector<std::uint64_t> missing;
+  const Output told_elsewhere{.code = kBadInput};
+  const auto read = [&] {
+    if (options.jobs > 0)
+      refuse("--jobs", "has no meaning with mpirun", "the ranks are the workers");
+    const study::SweepRequest request = request_of(options);
+    sweep.emplace(request);
+    if (job.rank() != 0) return;
+    folder.emplace(open_folder(options, request, *sweep));
+    missing = folder->missing();
+  };
+  if (!job.together(read)) return told_elsewhere;
+  const std::uint64_t before = folder ? folder->finished() : 0;
+  missing = job.agreed(std::move(missing));
+  const auto compute = [&] {
+    if (job.rank() != 0)
+      folder.emplace(study::SweepFolder::beside(options.folder, sweep->identity(),
+                                                shard_of(options), job.rank(), sweep->size()));
+    work_on_rank(job, *sweep, *folder, missing, before);
+  };
+  if (!job.together(compute)) return told_elsewhere;
+  folder->close();
+  Output output;
+  const auto finish = [&] {
+    if (job.rank() != 0) return;
+    const std::uint64_t finished = study::FinishedPoints({options.folder}).count();
+    output = finished < before + missing.size()
+                 ? stopped(options, finished, before + missing.size())
+                 : report(options, name_of(options), options.folder);
+  };
+  return job.together(finish) ? output : told_elsewhere;
+}
+
+Output sweep(const Options& options) {
+  const Signals signals;
+  return study::started_by_mpi() ? sweep_with_mpi(options) : sweep_here(options);
 }
 
 struct MergeOptions {
