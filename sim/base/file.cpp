@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/data_folder.hpp"
 #include "sim/base/error.hpp"
 
 namespace scapesim {
@@ -135,6 +136,11 @@ void write_atomically(const fs::path& path, std::string_view content, std::optio
   if (!written || !temporary.rename_to(path)) fail(path, {}, "cannot write: " + reason(errno));
 }
 
+fs::path& chosen_data_folder() {
+  static fs::path folder;
+  return folder;
+}
+
 bool holds_data(const fs::path& folder) {
   std::error_code ignored;
   return fs::is_directory(folder / "calib" / "profiles", ignored);
@@ -219,6 +225,10 @@ fs::path data_folder() {
     if (!holds_data(chosen)) fail(chosen, "SCAPESIM_DATA", "no folder with calib/profiles in it");
     return chosen;
   }
+  if (const fs::path& folder = chosen_data_folder(); !folder.empty()) {
+    if (!holds_data(folder)) fail(folder, "data folder", "no folder with calib/profiles in it");
+    return folder;
+  }
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   const fs::path installed = program.parent_path().parent_path() / "share" / "scapesim";
@@ -227,5 +237,7 @@ fs::path data_folder() {
   fail(installed, {}, "the shipped data is not found",
        "set SCAPESIM_DATA to the folder that holds calib/profiles");
 }
+
+void set_data_folder(fs::path folder) { chosen_data_folder() = std::move(folder); }
 
 }  // namespace scapesim
