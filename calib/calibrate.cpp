@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 #include "calib/collectives.hpp"
 #include "calib/kernel_samples.hpp"
@@ -135,6 +136,10 @@ void use_kernel_curves(Calibration& out, const Observations& file) {
   }
 }
 
+void add_residuals(Calibration& out, std::vector<ResidualSet> sets) {
+  std::ranges::move(sets, std::back_inserter(out.residuals));
+}
+
 void use_kernels(Calibration& out, const CalibrationInput& input) {
   cost::Origin origin{Provenance::measured, {}};
   for (const Observations& file : input.observations) {
@@ -146,6 +151,10 @@ void use_kernels(Calibration& out, const CalibrationInput& input) {
   }
   const auto gpu = input.cluster ? std::optional(input.cluster->gpu) : std::nullopt;
   fit_kernels(out.profile, input.observations, gpu, origin, out.report, out.gaps);
+  if (!gpu) return;
+  int skipped = 0;
+  add_residuals(out, residuals_of(out.profile, gemm_rows_in(input.observations, skipped),
+                                  attention_rows_in(input.observations), *gpu));
 }
 
 void use_collectives(Calibration& out, const CalibrationInput& input) {
@@ -160,8 +169,11 @@ void use_collectives(Calibration& out, const CalibrationInput& input) {
     out.gaps.push_back("network.*: no timed collectives");
   else if (!input.cluster)
     out.gaps.push_back("network.*: collectives need the links they ran on: give --cluster");
-  else
+  else {
     fit_collectives(out.profile, samples, *input.cluster, source, out.report, out.gaps);
+    int unusable = 0;
+    add_residuals(out, residuals_of(out.profile, timed_calls(samples, *input.cluster, unusable)));
+  }
 }
 
 void use_logs(Calibration& out, const CalibrationInput& input) {
@@ -195,6 +207,7 @@ void use_logs(Calibration& out, const CalibrationInput& input) {
   const cost::Origin origin = {Provenance::imported, source};
   fit_transport(out.profile, runs, origin, out.report);
   fit_computation(out.profile, runs, origin, out.report);
+  add_residuals(out, residuals_of(out.profile, runs));
 }
 
 }  // namespace
@@ -225,7 +238,7 @@ std::optional<Seconds> communication_time(const Observations& log) {
 }
 
 Calibration calibrate(const CalibrationInput& input) {
-  Calibration out{.profile = input.base, .report = {}, .gaps = {}};
+  Calibration out{.profile = input.base, .report = {}, .residuals = {}, .gaps = {}};
   out.profile.id = input.id;
   out.profile.note =
       "Based on " + input.base.id + "; numbers of provenance imported come from logs.";

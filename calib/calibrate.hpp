@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calib/observations.hpp"
+#include "calib/residuals.hpp"
 #include "sim/cost/profile.hpp"
 #include "sim/spec/spec.hpp"
 
@@ -29,8 +30,9 @@ struct CalibrationInput {
 
 struct Calibration {
   cost::Profile profile;
-  std::string report;             ///< one line per fit: rows, rms, worst, values
-  std::vector<std::string> gaps;  ///< what stayed as in the base, and why
+  std::string report;                  ///< one line per fit: rows, rms, worst, values
+  std::vector<ResidualSet> residuals;  ///< every row that a fit used
+  std::vector<std::string> gaps;       ///< what stayed as in the base, and why
 };
 
 /// Fits, in the order copies, memory, kernels, collectives, training logs. Throws InputError when

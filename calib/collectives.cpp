@@ -171,11 +171,9 @@ void forget_fitted_scopes(cost::Profile& profile, const std::vector<TimedCall>& 
 
 }  // namespace
 
-void fit_collectives(cost::Profile& profile, const std::vector<CollectiveSample>& samples,
-                     const spec::Cluster& cluster, const std::string& source, std::string& report,
-                     std::vector<std::string>& gaps) {
+std::vector<TimedCall> timed_calls(const std::vector<CollectiveSample>& samples,
+                                   const spec::Cluster& cluster, int& unusable) {
   std::vector<TimedCall> calls;
-  int unusable = 0;
   for (const CollectiveSample& sample : samples) {
     const int per_node =
         sample.ranks_per_node.value_or(std::min(sample.ranks, cluster.gpus_per_node));
@@ -195,6 +193,14 @@ void fit_collectives(cost::Profile& profile, const std::vector<CollectiveSample>
          .time = sample.time,
          .algorithm = find_named<Algorithm>(sample.algorithm)});
   }
+  return calls;
+}
+
+void fit_collectives(cost::Profile& profile, const std::vector<CollectiveSample>& samples,
+                     const spec::Cluster& cluster, const std::string& source, std::string& report,
+                     std::vector<std::string>& gaps) {
+  int unusable = 0;
+  const std::vector<TimedCall> calls = timed_calls(samples, cluster, unusable);
   if (unusable > 0)
     gaps.push_back(
         fmt::format("{} collective samples not used: timed inside a "

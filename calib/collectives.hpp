@@ -23,6 +23,11 @@ void fit_modes(cost::Profile& profile, const std::vector<TimedCall>& calls,
 /// Predicted time of a call alone: the fastest mode that the profile offers.
 Seconds predicted_alone(const cost::Profile& profile, const TimedCall& call);
 
+/// Samples as calls on full nodes of the cluster; `unusable` counts those that are none, or that
+/// ran inside a training step.
+std::vector<TimedCall> timed_calls(const std::vector<CollectiveSample>& samples,
+                                   const spec::Cluster& cluster, int& unusable);
+
 /// fit_modes() of what logs hold, on the links of `cluster`.
 void fit_collectives(cost::Profile& profile, const std::vector<CollectiveSample>& samples,
                      const spec::Cluster& cluster, const std::string& source, std::string& report,

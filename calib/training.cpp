@@ -113,6 +113,14 @@ Seconds computation(const TrainingRun& run, const Profile& profile) {
   return local_work(prepared(run), profile);
 }
 
+// [M82]
+Seconds communication(const TrainingRun& run, const Profile& profile) {
+  const RingRow row = ring_of(prepared(run), profile).row;
+  const BytesPerSecond bandwidth(profile.number("network.transport_cap_Bps"));
+  return row.volume / bandwidth +
+         static_cast<double>(row.steps) * Seconds(profile.number("network.hop_latency_s"));
+}
+
 void fit_transport(Profile& profile, const std::vector<TrainingRun>& runs,
                    const cost::Origin& source, std::string& report) {
   profile.numbers["network.efficiency"] = {

@@ -35,5 +35,7 @@ void fit_computation(cost::Profile& profile, const std::vector<TrainingRun>& run
 
 /// Local work of one step under a profile.
 Seconds computation(const TrainingRun& run, const cost::Profile& profile);
+/// [M82] Bulk collectives of one step under the profile's transport and latency.
+Seconds communication(const TrainingRun& run, const cost::Profile& profile);
 
 }  // namespace scapesim::calib

@@ -26,6 +26,13 @@ CalibrationRow row_of(const std::string& key, const cost::Curve& curve) {
 
 }  // namespace
 
+ProfileKeys all_keys(const cost::Profile& profile) {
+  ProfileKeys keys;
+  for (const auto& [key, number] : profile.numbers) keys.insert(key);
+  for (const auto& [key, curve] : profile.curves) keys.insert(key);
+  return keys;
+}
+
 std::vector<CalibrationRow> calibration_rows(const cost::Profile& profile,
                                              const ProfileKeys& keys) {
   std::vector<CalibrationRow> rows;

@@ -30,6 +30,9 @@ struct Explanation {
 /// An infeasible outcome has nothing to explain.
 Explanation explain_step_time(const result::Outcome& outcome, const cost::Profile& profile);
 
+/// Every number and curve of the profile.
+ProfileKeys all_keys(const cost::Profile& profile);
+
 /// Rows of these keys of the profile, in order.
 std::vector<CalibrationRow> calibration_rows(const cost::Profile& profile, const ProfileKeys& keys);
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/check.hpp"
+#include "sim/base/version.hpp"
 
 namespace scapesim::reports {
 namespace {
@@ -135,6 +136,12 @@ Json point_json(const study::Point& point) {
   return json;
 }
 
+Json calibration_row_json(const CalibrationRow& r) {
+  return {{"key", r.key},         {"kind", r.kind},         {"value", number(r.value)},
+          {"low", number(r.low)}, {"high", number(r.high)}, {"provenance", r.provenance},
+          {"source", r.source}};
+}
+
 Json explanation_json(const Explanation& explanation) {
   Json terms = Json::array(), rows = Json::array();
   for (const result::Term& t : explanation.terms)
@@ -142,15 +149,20 @@ Json explanation_json(const Explanation& explanation) {
                      {"time_s", si(t.time)},
                      {"formula", t.formula},
                      {"calibration", patterns_in(t.calibration)}});
-  for (const CalibrationRow& r : explanation.calibration)
-    rows.push_back({{"key", r.key},
-                    {"kind", r.kind},
-                    {"value", number(r.value)},
-                    {"low", number(r.low)},
-                    {"high", number(r.high)},
-                    {"provenance", r.provenance},
-                    {"source", r.source}});
+  for (const CalibrationRow& r : explanation.calibration) rows.push_back(calibration_row_json(r));
   return {{"metric", "step_time"}, {"terms", terms}, {"calibration", rows}};
+}
+
+Json sources_json(const Sources& sources) {
+  Json rows = Json::array();
+  for (const cost::Profile& profile : sources.calibrations)
+    for (const CalibrationRow& row : calibration_rows(profile, all_keys(profile))) {
+      Json json = {{"calibration", profile.id}};
+      json.update(calibration_row_json(row));
+      rows.push_back(std::move(json));
+    }
+  return {{"scenario", {{"file", sources.file}, {"text", sources.text}, {"set", sources.set}}},
+          {"calibration", rows}};
 }
 
 Json against_json(const study::Scale& scale, std::span<const study::Comparison> against) {
@@ -186,17 +198,32 @@ std::string runs_json(std::span<const study::Point> points,
   return text_of(runs[0]);
 }
 
-std::string scale_json(const study::Scale& scale, std::span<const study::Comparison> against) {
+std::string run_result_json(std::span<const study::Point> points,
+                            std::span<const StepDetails> details, const Sources& sources) {
+  Json runs = Json::array();
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    Json run = point_json(points[i]);
+    if (study::run_of(points[i]) != nullptr) run.update(step_details_json(details[i]));
+    runs.push_back(std::move(run));
+  }
+  return text_of(
+      {{"schema", "scapesim.run-set/1"}, {"runs", runs}, {"sources", sources_json(sources)}});
+}
+
+std::string scale_json(const study::Scale& scale, std::span<const study::Comparison> against,
+                       const Sources* sources) {
   Json points = Json::array();
   for (const study::Point& point : scale.points) points.push_back(point_json(point));
   Json json = {{"schema", "scapesim.scale/1"}, {"points", points}};
   if (scale.scaling == study::Scaling::weak) json["scaling"] = "weak";
   if (!against.empty()) json["against"] = against_json(scale, against);
+  if (sources != nullptr) json["sources"] = sources_json(*sources);
   return text_of(json);
 }
 
-std::string collective_json(std::span<const CollectiveTime> rows,
-                            std::span<const result::Warning> warnings) {
+namespace {
+
+Json collective_rows_json(std::span<const CollectiveTime> rows) {
   Json list = Json::array();
   for (const CollectiveTime& row : rows)
     list.push_back({{"size_B", si(row.size)},
@@ -205,8 +232,41 @@ std::string collective_json(std::span<const CollectiveTime> rows,
                     {"busbw_Bps", si(row.busbw)},
                     {"algorithm", row.algorithm},
                     {"protocol", row.protocol.empty() ? Json(nullptr) : Json(row.protocol)}});
-  return text_of(
-      {{"schema", "scapesim.collective/1"}, {"rows", list}, {"warnings", warnings_json(warnings)}});
+  return list;
+}
+
+}  // namespace
+
+std::string collective_json(std::span<const CollectiveTime> rows,
+                            std::span<const result::Warning> warnings) {
+  return text_of({{"schema", "scapesim.collective/1"},
+                  {"rows", collective_rows_json(rows)},
+                  {"warnings", warnings_json(warnings)}});
+}
+
+std::string collective_result_json(const study::CollectiveStudy& study) {
+  Json measured = Json::array();
+  for (const study::MeasuredCollective& row : study.measured)
+    measured.push_back({{"size_B", si(row.size)},
+                        {"time_s", si(row.time)},
+                        {"busbw_Bps", si(row.busbw)},
+                        {"predicted_s", si(row.predicted)},
+                        {"predicted_busbw_Bps", si(row.predicted_busbw)},
+                        {"error", number(row.predicted / row.time - 1)},
+                        {"source", row.source}});
+  Json json = {{"schema", "scapesim.collective/1"},
+               {"collective", name_of(study.kind)},
+               {"cluster", study.cluster},
+               {"gpus", study.gpus}};
+  json["calibration"] =
+      study.calibration.empty()
+          ? Json(nullptr)
+          : Json({{"id", study.calibration}, {"weakest_provenance", study.weakest_provenance}});
+  json["version"] = version();
+  json["rows"] = collective_rows_json(study.table.rows);
+  json["measured"] = measured;
+  json["warnings"] = warnings_json(study.table.warnings);
+  return text_of(json);
 }
 
 std::string validation_json(const study::Validation& validation) {

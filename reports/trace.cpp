@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
+#include "sim/result/attribution.hpp"
 #include "sim/result/metrics.hpp"
+#include "sim/result/use.hpp"
 
 namespace scapesim::reports {
 namespace {
@@ -83,6 +86,55 @@ void add_events(const Prediction& prediction, std::size_t first, Json& events) {
   for (const engine::Span* span : spans) events.push_back(event(prediction.graph, *span, first));
 }
 
+/// An arrow from the end of every collective to each operation that waits for it by name.
+void add_arrows(const Prediction& prediction, std::size_t first, Json& events) {
+  std::uint64_t id = first << 32U;
+  const auto bind = [&](const char* phase, const engine::Span& span, double at) {
+    const graph::Operation& op =
+        prediction.graph.classes[index(span.rank_class)].operations[index(span.op)];
+    events.push_back({{"name", "waits for"},
+                      {"cat", "dependency"},
+                      {"ph", phase},
+                      {"id", id},
+                      {"ts", at / 1e3},
+                      {"pid", first + index(span.rank_class)},
+                      {"tid", static_cast<int>(op.stream) + 1}});
+  };
+  for (const engine::Span& span : prediction.timeline.spans) {
+    const auto& operations = prediction.graph.classes[index(span.rank_class)].operations;
+    for (const graph::Dependency& wait : operations[index(span.op)].waits_for) {
+      if (operations[index(wait.op)].work != graph::Work::collective) continue;
+      if (span.step < wait.steps_back) continue;
+      const engine::Span& cause =
+          result::span_of(prediction.graph, prediction.timeline, span.step - wait.steps_back,
+                          span.rank_class, wait.op);
+      ++id;
+      // Inside the event, so that viewers know which one it leaves.
+      bind("s", cause, std::max(nanoseconds(cause.begin), nanoseconds(cause.end) - 1));
+      bind("f", span, nanoseconds(span.begin));
+      events.back()["bp"] = "e";
+    }
+  }
+}
+
+Json counter(const std::string& name, std::size_t process, const result::Level& level,
+             const char* unit, double value) {
+  return {{"name", name},
+          {"ph", "C"},
+          {"ts", nanoseconds(level.time) / 1e3},
+          {"pid", process},
+          {"args", {{unit, value}}}};
+}
+
+/// Use of links and copy engines.
+void add_counters(const Prediction& prediction, std::size_t first, Json& events) {
+  const auto use = result::resource_use(prediction.graph, prediction.timeline);
+  for (std::size_t r = 0; r < use.size(); ++r)
+    for (const result::Level& level : use[r])
+      events.push_back(counter("use of " + prediction.graph.resources[r].name, first, level,
+                               "percent", 100 * std::max(0.0, level.value)));
+}
+
 Json origin(const result::Run& run) {
   return {{"scenario", run.scenario}, {"series", run.series},           {"hash", run.hash},
           {"gpus", run.gpus},         {"calibration", run.calibration}, {"version", run.version}};
@@ -98,6 +150,8 @@ std::string chrome_trace(std::span<const Prediction> predictions) {
     if (run == nullptr) continue;
     add_names(prediction, run->series, first, events);
     add_events(prediction, first, events);
+    add_arrows(prediction, first, events);
+    add_counters(prediction, first, events);
     origins.push_back(origin(*run));
     first += prediction.graph.classes.size();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Chrome trace event format, as chrome://tracing and Perfetto read it: one process per series
 // and rank class, one thread per stream, all simulated steps, times in microseconds to the
-// nanosecond.
+// nanosecond; arrows from collectives to what waits for them; counters of link use.
 #pragma once
 
 #include <span>

@@ -34,11 +34,11 @@ def figure_html(drawn):
 
 
 def table_html(table):
+    shown = [i for i in range(len(table.headings)) if i not in table.empty_columns]
     text = [' class="t"' if table.is_text(i) else "" for i in range(len(table.headings))]
-    head = "".join(f"<th scope=col{text[i]}><button type=button>{escaped(heading)}</button></th>"
-                   for i, heading in enumerate(table.headings))
+    head = "".join(f"<th scope=col{text[i]}><button type=button>{escaped(table.headings[i])}</button></th>" for i in shown)
     body = "\n".join("<tr>" + "".join(
-        f"<td{text[i]}>{escaped(cell) if isinstance(cell, str) else digits(cell)}</td>" for i, cell in enumerate(row)) + "</tr>"
+        f"<td{text[i]}>{escaped(row[i]) if isinstance(row[i], str) else digits(row[i])}</td>" for i in shown) + "</tr>"
         for row in table.cells)
     tall = " tall" if len(table.cells) > 25 else ""
     note = f'<p class="soft">{table.left_out} further rows are in the result file.</p>' if table.left_out else ""

@@ -1,23 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a result rests on: the corner of its figures, the scenario's text, the numbers of its calibration."""
 
-from figures.results import runs_of
 from figures.tables import Table, key
 
 
+def identities(document):
+    """Every part of a document that may name a calibration and a version."""
+    yield document
+    for key in ("points", "runs", "plans", "columns", "series", "rows"):
+        for part in document.get(key) or []:
+            if isinstance(part, dict):
+                yield part.get("run", part)
+
+
 def rests_on(document):
-    """(calibrations with weakest provenance, versions), each once."""
-    runs = runs_of(document) if document["schema"].startswith(("scapesim.run", "scapesim.scale")) else [document]
+    """(calibrations with their weakest provenance, versions), each once."""
     calibrations, versions = {}, {}
-    for run in runs:
-        calibration = run.get("calibration")
+    if document["schema"].startswith("scapesim.profile"):
+        return [document["id"]], []
+    for part in identities(document):
+        calibration, weakest = part.get("calibration"), part.get("weakest_provenance")
         if isinstance(calibration, dict):
-            calibrations[f"{calibration['id']} (weakest: {calibration['weakest_provenance']})"] = True
-        elif isinstance(calibration, str):
-            calibrations[calibration] = True
-        if "version" in run:
-            versions[f"scapesim {run['version']}"] = True
-    return list(calibrations), list(versions)
+            calibration, weakest = calibration["id"], calibration["weakest_provenance"]
+        if calibration:
+            calibrations.setdefault(calibration, {}).setdefault(weakest, True)
+        if part.get("version"):
+            versions[f"scapesim {part['version']}"] = True
+    order = ["assumed", "datasheet", "published", "imported", "measured"]
+    names = []
+    for calibration, found in calibrations.items():
+        weakest = min((w for w in found if w), key=order.index, default=None)
+        names.append(f"{calibration} (weakest: {weakest})" if weakest else calibration)
+    return names, list(versions)
 
 
 def corner(document, date):

@@ -37,11 +37,12 @@ def drawn_figures(result, formats, corner):
 
 
 def warnings_of(document):
-    """{code: {message: how often}}, of the document and its runs."""
-    runs = results.runs_of(document) if document["schema"].startswith(("scapesim.run", "scapesim.scale")) else [document]
+    """{code: {message: how often}}, of the document and its parts; of a sweep the codes are all there is."""
     warnings = {}
-    for warning in (warning for run in runs for warning in run.get("warnings", [])):
-        warnings.setdefault(warning["code"], Counter())[warning["message"]] += 1
+    for part in provenance.identities(document):
+        for warning in part.get("warnings") or []:
+            code, message = (warning["code"], warning["message"]) if isinstance(warning, dict) else (warning, warning)
+            warnings.setdefault(code, Counter())[message] += 1
     return warnings
 
 

@@ -13,7 +13,10 @@ SCHEMAS = {
     "scapesim.run": (1, "step"), "scapesim.run-set": (1, "steps side by side"), "scapesim.scale": (1, "scaling"),
     "scapesim.collective": (1, "collective"), "scapesim.validation": (1, "validation"),
     "scapesim.scores": (1, "measured runs"), "scapesim.explain": (1, "a measured step"),
-    "scapesim.profile": (1, "calibration"),
+    "scapesim.profile": (1, "calibration"), "scapesim.calibration": (1, "fit"),
+    "scapesim.sweep": (1, "sweep"), "scapesim.sensitivity": (1, "sensitivity"),
+    "scapesim.sensitivity-set": (1, "sensitivity"), "scapesim.compare": (1, "comparison"), "scapesim.plan": (1, "plan"),
+    "scapesim.breakeven": (1, "break-even"), "scapesim.search": (1, "search"),
 }
 
 
@@ -35,13 +38,35 @@ class Result:
         return SCHEMAS[self.kind][1]
 
 
+def lines_of(path, text):
+    """JSON lines as one document: {"schema", "points": [line, ...]}; a last line that was cut off does not count."""
+    points = []
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        try:
+            points.append(json.loads(line))
+        except ValueError as error:
+            if number == len(lines) and not text.endswith("\n"):
+                break
+            raise BadResult(f"{path}:{number}: not JSON: {error}") from error
+    kinds = {str(point.get("schema")) if isinstance(point, dict) else "none" for point in points}
+    if len(kinds) != 1:
+        raise BadResult(f"{path}: {'holds no line' if not kinds else 'lines of several schemas: ' + ', '.join(sorted(kinds))}")
+    return {"schema": points[0].get("schema"), "points": points}
+
+
 def parsed(path):
-    """The document of one file. Raises BadResult."""
+    """The document of one file, or of the results.jsonl of a sweep's folder. Raises BadResult."""
+    file = pathlib.Path(path)
+    if file.is_dir():
+        file = file / "results.jsonl"
     try:
-        text = pathlib.Path(path).read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         raise BadResult(f"{path}: cannot be read: {reason}") from error
+    if file.suffix == ".jsonl":
+        return lines_of(path, text)
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

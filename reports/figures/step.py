@@ -26,7 +26,7 @@ def facets(document, draw_bar, unit_width=0.72):
     flat = all(len(runs) == 1 for runs in series.values())
     if flat:
         runs = [runs[0] for runs in series.values()]
-        figure, cells = new_figure(COLUMN, 0.75 + 0.3 * len(runs))
+        figure, cells = new_figure(COLUMN, 0.95 + 0.3 * len(runs))
         panels.append((cells[0][0], runs))
     else:
         columns = min(2, len(series))
@@ -130,7 +130,7 @@ def communication(document):
     if not rows:
         return None
     several = len(largest_runs(document)) > 1
-    figure, cells = new_figure(COLUMN, 0.8 + 0.26 * len(rows))
+    figure, cells = new_figure(COLUMN, 0.95 + 0.26 * len(rows))
     axes = cells[0][0]
     scale, unit = (1, "s") if max(row["time_s"] for _, row in rows) >= 0.5 else (1e3, "ms")
     names = []

@@ -6,6 +6,7 @@ styles, markers) and parts (hatches). The corner names calibration, weakest prov
 """
 
 import logging
+import math
 import textwrap
 
 import matplotlib
@@ -16,7 +17,7 @@ matplotlib.use("Agg")
 from matplotlib.figure import Figure  # noqa: E402  (the backend comes first)
 from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.patches import Patch  # noqa: E402
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: E402
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator  # noqa: E402
 
 INK, PAPER, GREY = "#1a1a1c", "#fffffe", "#6a6a70"  # the page makes the first two follow light and dark
 COLUMN, WIDE = 3.3, 6.9  # inches: one and two columns of a paper
@@ -82,10 +83,28 @@ def grey_label(axes, x, y, text, **options):
     axes.text(x, y, plain(text), fontsize=SMALL - 0.5, color=INK, **options)
 
 
-def plain_numbers(axis, ticks):
+def short(value):
+    """A number for an axis: 0.002, 20, 16384, but 1e6 and 2e-5."""
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        return f"{value:.12g}"
+    mantissa, exponent = f"{value:.2e}".split("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+
+
+def plain_numbers(axis, ticks, text=short):
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.12g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+
+
+def bytes_axis(axes):
+    """Log axis of sizes with ticks at powers of two."""
+    low, high = axes.get_xlim()
+    step = 1 + int(math.log2(high / low) / 8)
+    units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
+    exponents = [e for e in range(0, 60, step) if low <= 2.0 ** e <= high]
+    plain_numbers(axes.xaxis, [2.0 ** e for e in exponents],
+                  lambda size: f"{size / 1024 ** (int(math.log2(size)) // 10):g} {units[int(math.log2(size)) // 10]}")
 
 
 def gpu_axis(axes, counts):
@@ -93,7 +112,7 @@ def gpu_axis(axes, counts):
     axes.set_xscale("log")
     margin = (counts[-1] / counts[0]) ** 0.06 if len(counts) > 1 else 2
     axes.set_xlim(counts[0] / margin, counts[-1] * margin)
-    plain_numbers(axes.xaxis, counts)
+    plain_numbers(axes.xaxis, counts, lambda count: f"{count:.12g}")
     axes.set_xlabel("GPUs")
 
 
@@ -104,8 +123,12 @@ def log_axis(axes, axis="y", least=3):
     widen = max(1, (least * low / high) ** 0.5)
     low, high = low / widen, high * widen
     getattr(axes, f"set_{axis}lim")(low, high)
-    steps = (1, 2, 5) if high / low < 300 else (1,)
-    ticks = [m * 10.0 ** e for e in range(-15, 25) for m in steps if low <= m * 10.0 ** e <= high]
+    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8)):
+        ticks = [round(m * 10.0 ** e, 15 - e) for e in range(-15, 25) for m in steps if low <= m * 10.0 ** e <= high]
+        if len(ticks) >= 3:
+            break
+    else:
+        ticks = [tick for tick in MaxNLocator(4).tick_values(low, high) if low <= tick <= high]
     while len(ticks) > 8:
         ticks = ticks[::2]
     plain_numbers(axes.xaxis if axis == "x" else axes.yaxis, ticks)
@@ -138,12 +161,13 @@ def finish(figure, corner):
     """Legend and corner at the bottom, axes in the room above: nothing overlaps, nothing is cut."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     FigureCanvasAgg(figure)
-    text = figure.text(0.995, 0.012, wrapped(corner, int(figure.get_figwidth() * 72 / 3.1)), ha="right", va="bottom",
+    text = figure.text(0.995, 0.025 / figure.get_figheight(), wrapped(corner, int(figure.get_figwidth() * 72 / 3.1)), ha="right", va="bottom",
                        fontsize=CORNER, color=GREY, gid="corner")
     bottom = text.get_window_extent(figure.canvas.get_renderer()).height / figure.dpi + 0.06
     if getattr(figure, "legend_below", None):
         legend = placed_legend(figure, bottom)
         figure.set_figheight(figure.get_figheight() + max(0, legend - 0.2))  # a tall legend takes nothing from the axes
+        text.set_y(0.025 / figure.get_figheight())
         for drawn in figure.legends:
             drawn.set_bbox_to_anchor((0.5, bottom / figure.get_figheight()), figure.transFigure)
         bottom += legend + 0.03
@@ -159,15 +183,16 @@ def thin_labels(figure):
     for axes in filter(lambda one: one.get_visible(), figure.axes):
         for axis, near, far in ((axes.xaxis, "x0", "x1"), (axes.yaxis, "y0", "y1")):
             low, high = sorted(axis.get_view_interval())
-            ticks = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high and tick.label1.get_text()]
-            boxes = sorted(((tick.label1.get_window_extent(renderer), tick) for tick in ticks),
+            labels = [(tick, next((label for label in (tick.label1, tick.label2) if label.get_visible() and label.get_text()), None))
+                      for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+            boxes = sorted(((label.get_window_extent(renderer), (tick, label)) for tick, label in labels if label),
                            key=lambda pair: getattr(pair[0], near))
             kept = []
-            for box, tick in boxes:
+            for box, pair in boxes:
                 if not kept or getattr(box, near) >= getattr(kept[-1][0], far) + 1.5:
-                    kept.append((box, tick))
+                    kept.append((box, pair))
             if len(kept) < len(boxes):
-                axis.set_ticks([tick.get_loc() for _, tick in kept], [tick.label1.get_text() for _, tick in kept])
+                axis.set_ticks([tick.get_loc() for _, (tick, _) in kept], [label.get_text() for _, (_, label) in kept])
 
 
 __all__ = [name for name in dir() if not name.startswith("_")]

@@ -3,7 +3,7 @@
 
 from figures.results import infeasible_of, label_of, runs_of
 
-MOST_ROWS = 5000  # of a table on the page; the file holds the rest
+MOST_ROWS = 3000  # of a table on the page; the file holds the rest
 GIB = 2 ** 30
 
 
@@ -21,13 +21,16 @@ class Table:
     def is_text(self, column):
         return any(isinstance(row[column], str) for row in self.cells)
 
+    @property
+    def empty_columns(self):
+        """Columns in which no row has anything."""
+        return {i for i in range(len(self.headings)) if all(row[i] in (None, "") for row in self.cells)}
+
 
 def digits(value):
     """Five significant digits without an exponent where that is short."""
     if value is None:
         return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
         return str(int(value))
     if 1e-4 <= abs(value) < 1e9:
@@ -35,12 +38,19 @@ def digits(value):
     return f"{value:.4g}"
 
 
+def shown(value):
+    """A cell: lists and yes or no as text."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else value
+
+
 def key(*names, scale=1):
     """Reads nested keys; None where one is missing."""
     def read(row):
         for name in names:
             row = row.get(name) if isinstance(row, dict) else None
-        return row if row is None or scale == 1 else row * scale
+        return row * scale if scale != 1 and isinstance(row, (int, float)) else shown(row)
     return read
 
 
@@ -87,8 +97,125 @@ def infeasible(document):
                  infeasible_of(document))
 
 
-RUNS = [infeasible, points, against, parts, exchanges]
-TABLES = {"scapesim.run": RUNS, "scapesim.run-set": RUNS, "scapesim.scale": RUNS}
+def kernels(document):
+    rows = [{**row, "series": label_of(run)} for run in runs_of(document) for row in run.get("kernels", [])]
+    return Table("Kernels of the layers", [
+        ("series", key("series")), ("name", key("name")), ("kind", key("kind")), ("shape", key("shape")), ("calls", key("calls")),
+        ("GFLOP", key("flops", scale=1e-9)), ("MB", key("bytes_B", scale=1e-6)), ("us", key("time_s", scale=1e6)),
+        ("TFLOP/s", key("flops_per_s", scale=1e-12)), ("GB/s", key("bytes_per_s", scale=1e-9)),
+        ("all calls ms", key("total_s", scale=1e3))], rows, shown=False)
+
+
+def plain_table(title, rows, columns, shown=True):
+    """Columns are keys of the rows, or (heading, key, scale)."""
+    wanted = []
+    for column in columns:
+        heading, name, scale = (column, column, 1) if isinstance(column, str) else column
+        wanted.append((heading.replace("_", " ") if isinstance(column, str) else heading, key(*name.split("/"), scale=scale)))
+    return Table(title, wanted, rows, shown)
+
+
+def sweep(document):
+    axes = list(dict.fromkeys(axis for point in document["points"] for axis in point["axes"]))
+    columns = [("point", key("point"))]
+    if any("series" in point for point in document["points"]):
+        columns.append(("series", key("series")))
+    columns += [(axis.split(".")[-1], key("axes", axis)) for axis in axes]
+    columns += [("status", key("status")), ("GPUs", key("gpus")), ("step s", key("step_time_s")), ("tokens/s", key("tokens_per_s")),
+                ("MFU %", key("mfu", scale=100)), ("hidden %", key("overlap_fraction", scale=100)),
+                ("memory GiB", key("memory_B", "total", scale=1 / GIB)), ("reason", key("reason"))]
+    return Table("Points", columns, document["points"])
+
+
+def of(title, part, columns, shown=True):
+    return lambda document: plain_table(title, document.get(part) or [], columns, shown)
+
+
+def series_rows(part):
+    def rows(document):
+        return [{**row, "series": one.get("series")} for one in
+                (document["series"] if document["schema"].startswith("scapesim.sensitivity-set") else [document])
+                for row in one.get(part, [])]
+    return rows
+
+
+def terms(document):
+    labels = [column["label"] for column in document["columns"]]
+    columns = [("term", key("name")), ("kind", key("kind"))]
+    columns += [(label, lambda row, i=i: row["time_s"][i]) for i, label in enumerate(labels)]
+    return Table("Where the step goes (s)", columns, document["terms"])
+
+
+def changed(document):
+    labels = [column["label"] for column in document["columns"]]
+    columns = [("key", key("key"))] + [(label, lambda row, i=i: row["values"][i]) for i, label in enumerate(labels)]
+    return Table("What differs in the scenarios", columns, document["changed"])
+
+
+def plans(document):
+    from figures.study import split_text
+    return Table("Best splits", [
+        ("split", lambda row: split_text(row["set"])), ("GPUs", key("run", "gpus")), ("step s", key("run", "step_time_s")),
+        ("MFU %", key("run", "mfu", scale=100)), ("bubble s", key("run", "breakdown_s", "bubble")),
+        ("memory GiB", key("run", "memory_B", "total", scale=1 / GIB))], document["plans"])
+
+
+def fits(document):
+    rows = [{**row, "fit": fit["name"], "x": row[fit["x"]]} for fit in document["fits"] for row in fit["rows"]]
+    return plain_table("Rows of the fits", rows, ["fit", "x", ("measured s", "measured_s", 1), ("fitted s", "fitted_s", 1),
+                                                  ("residual %", "residual", 100)], shown=False)
+
+
+def gaps(document):
+    return Table("Not calibrated", [("what and why", lambda row: row)], document["gaps"])
+
+
+def numbers(document):
+    rows = [{**entry, "key": name} for name, entry in document["numbers"].items()]
+    rows += [{**entry, "key": name, "low": entry["low_factor"], "high": entry["high_factor"]}
+             for name, entry in document["curves"].items()]
+    return plain_table("Numbers and curves (a curve: factors of its range)", rows,
+                       ["key", "value", "low", "high", "factor", "provenance", "source"])
+
+
+PERCENT = 100
+RUNS = [infeasible, points, against, parts, exchanges, kernels]
+CHECKS = of("Error budget", "checks", ["name", ("value %", "value", PERCENT), ("limit %", "limit", PERCENT), "passed"])
+TABLES = {
+    "scapesim.run": RUNS, "scapesim.run-set": RUNS, "scapesim.scale": RUNS, "scapesim.sweep": [sweep],
+    "scapesim.validation": [CHECKS, of("Groups", "groups", ["method", "metric", "rows", ("mean error %", "mean_error", PERCENT),
+                                                            ("worst %", "worst_error", PERCENT)]),
+                            of("Rows", "rows", ["model", "series", "gpus", "metric", "measured", "predicted",
+                                                ("error %", "error", PERCENT)], False)],
+    "scapesim.scores": [CHECKS, of("Groups", "groups", ["by", "name", "rows", ("median error %", "median_error", PERCENT),
+                                                        ("90th percentile %", "p90_error", PERCENT), ("bias %", "bias", PERCENT),
+                                                        ("in interval %", "in_interval", PERCENT), "infeasible"]),
+                        of("Rows", "rows", ["row", "source", "model", "gpu", "gpus", "method", "metric", "measured", "predicted",
+                                            ("error %", "error", PERCENT), "octaves_outside", "calibration", "reason"], False)],
+    "scapesim.explain": [of("Parts", "terms", ["name", "predicted_s", "measured_s", "cause"])],
+    "scapesim.collective": [of("Measured", "measured", [("size B", "size_B", 1), ("measured us", "time_s", 1e6),
+                                                        ("predicted us", "predicted_s", 1e6), ("busbw GB/s", "busbw_Bps", 1e-9),
+                                                        ("error %", "error", PERCENT)]),
+                            of("Predicted", "rows", [("size B", "size_B", 1), ("us", "time_s", 1e6),
+                                                     ("algbw GB/s", "algbw_Bps", 1e-9), ("busbw GB/s", "busbw_Bps", 1e-9),
+                                                     "algorithm", "protocol"])],
+    "scapesim.calibration": [gaps, fits], "scapesim.profile": [numbers],
+    "scapesim.compare": [terms, changed], "scapesim.search": [plans, of("Why the others lose", "losers", [
+        "lost", "reason", "splits", ("fastest s", "fastest/step_time_s", 1)])],
+    "scapesim.plan": [of("Plans", "plans", [
+        "cluster", "gpus", ("tp", "split/tp", 1), ("pp", "split/pp", 1), ("dp", "split/dp", 1), ("micro-batch", "split/micro_batch", 1),
+        ("step s", "step_time_s", 1), ("MFU %", "mfu", PERCENT), ("days", "time_s", 1 / 86400), ("GPU-hours", "gpu_hours", 1),
+        ("cost USD", "cost_usd", 1), "pareto", "meets", "infeasible"])],
+    "scapesim.breakeven": [of("Series", "rows", ["series", "step_time_s", "tokens_to_loss", "time_to_loss_ratio",
+                                                 ("pays on networks", "network/verdict", 1), ("pays on GPUs", "gpus/verdict", 1)])],
+}
+for kind in ("scapesim.sensitivity", "scapesim.sensitivity-set"):
+    TABLES[kind] = [
+        lambda document: plain_table("Parameters", series_rows("parameters")(document), [
+            "series", "name", "kind", "value", "unit", ("less: step s", "step_time_less_s", 1),
+            ("more: step s", "step_time_more_s", 1), "elasticity"]),
+        lambda document: plain_table("Alternatives", series_rows("alternatives")(document), [
+            "series", "key", "from", "to", ("step s", "step_time_s", 1), "tokens_ratio", "infeasible"], shown=False)]
 
 
 def tables_of(result):

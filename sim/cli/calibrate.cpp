@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "calib/import.hpp"
+#include "reports/calibrated.hpp"
 #include "reports/json.hpp"
 #include "reports/text.hpp"
 #include "sim/base/error.hpp"
@@ -21,6 +22,7 @@ namespace {
 struct Options {
   std::vector<std::string> inputs;
   std::string output;
+  std::string residuals;
   std::string base = "gh200-datasheet";
   std::string cluster;
   std::string scenario;
@@ -29,22 +31,10 @@ struct Options {
   FormatOptions format;
 };
 
-/// INPUT, or INPUT@GPUS for a training log that does not print its world size.
-struct Input {
-  std::string file;
-  std::optional<int> gpus;
-};
-
-Input parse_input(const std::string& text) {
-  const std::size_t at = text.rfind('@');
-  if (at == std::string::npos || std::filesystem::exists(text)) return {text, {}};
-  return {text.substr(0, at), parse_counts(text.substr(at + 1), "INPUT").front()};
-}
-
 /// Files that the output must not replace; --base may be renewed in place.
 std::vector<std::string> inputs_of(const Options& options) {
   std::vector<std::string> files = {options.scenario};
-  for (const std::string& text : options.inputs) files.push_back(parse_input(text).file);
+  for (const std::string& text : options.inputs) files.push_back(parse_log(text, "INPUT").file);
   return files;
 }
 
@@ -59,7 +49,7 @@ spec::Scenario scenario_of(const Options& options) {
   return list.front();
 }
 
-calib::TrainingLog training_log(const Options& options, const Input& input,
+calib::TrainingLog training_log(const Options& options, const LogFile& input,
                                 calib::Observations observations) {
   std::optional<int> gpus = input.gpus;
   for (const calib::StepSample& step : observations.steps)
@@ -78,7 +68,7 @@ calib::CalibrationInput read_input(const Options& options) {
                                 .cluster = {}};
   if (!options.cluster.empty()) input.cluster = scenario::load_cluster(options.cluster);
   for (const std::string& text : options.inputs) {
-    const Input file = parse_input(text);
+    const LogFile file = parse_log(text, "INPUT");
     calib::Observations observations = calib::import_file(file.file);
     if (!observations.steps.empty() && !options.scenario.empty())
       input.logs.push_back(training_log(options, file, std::move(observations)));
@@ -119,11 +109,15 @@ Output calibrate(const Options& options) {
   if (!options.output.ends_with(".json"))
     refuse("-o", "the profile to write must end in .json", "for example -o mycluster.json");
   check_output("-o", options.output, inputs_of(options));
+  check_output("--residuals", options.residuals, inputs_of(options));
   const calib::CalibrationInput input = read_input(options);
   const calib::Calibration result = calib::calibrate(input);
   const std::string json = cost::profile_json(result.profile);
-  return {.text = options.format.json ? json : report_of(input, result),
-          .files = {{options.output, json}}};
+  Output output{.text = options.format.json ? json : report_of(input, result),
+                .files = {{options.output, json}}};
+  if (!options.residuals.empty())
+    output.files.push_back({options.residuals, reports::calibration_json(result, options.inputs)});
+  return output;
 }
 
 }  // namespace
@@ -134,6 +128,9 @@ Action declare_calibrate(CLI::App& app) {
                  "Logs and bench files; the format is detected. A training log that does not print "
                  "its number of GPUs is written FILE@64");
   add_file(app, "-o,--output", options->output, "Profile to write (.json)");
+  add_file(app, "--residuals", options->residuals,
+           "Write every fitted row as measured and as fitted, for `scapesim report`")
+      ->type_name("FILE");
   app.add_option(
       "--base", options->base,
       "Profile whose numbers stay where the input says nothing (default gh200-datasheet)");

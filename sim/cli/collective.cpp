@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "reports/json.hpp"
+#include "reports/table.hpp"
 #include "reports/text.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/unit_text.hpp"
 #include "sim/cli/command.hpp"
 #include "sim/cli/options.hpp"
+#include "sim/predict/used_keys.hpp"
 #include "sim/scenario/load.hpp"
 
 namespace scapesim::cli {
@@ -29,6 +31,8 @@ struct Options {
   std::string algorithm = "auto";
   std::string protocol = "auto";
   std::string fidelity = "fluid";
+  std::vector<std::string> against;
+  std::string result;
   FormatOptions format;
 };
 
@@ -118,6 +122,26 @@ Fidelity parse_fidelity(const std::string& text, int gpus) {
   return *fidelity;
 }
 
+/// Measured calls beside their predictions.
+std::string against_text(const std::vector<study::MeasuredCollective>& rows) {
+  if (rows.empty()) return "";
+  std::vector<std::vector<std::string>> cells;
+  for (const study::MeasuredCollective& row : rows)
+    cells.push_back({fmt::format("{:.0f}", row.size.si()),
+                     fmt::format("{:.2f}", row.time.si() * 1e6),
+                     fmt::format("{:.2f}", row.predicted.si() * 1e6),
+                     fmt::format("{:.2f}", row.busbw.si() / 1e9),
+                     fmt::format("{:.2f}", row.predicted_busbw.si() / 1e9),
+                     fmt::format("{:+.1f} %", 100 * (row.predicted / row.time - 1))});
+  return "\n" + reports::table({{"# size (B)"},
+                                {"measured (us)"},
+                                {"predicted (us)"},
+                                {"busbw (GB/s)"},
+                                {"predicted (GB/s)"},
+                                {"error"}},
+                               cells);
+}
+
 Output collective(const Options& options) {
   const graph::CollectiveKind kind = parse_kind(options.kind);
   const std::vector<Bytes> sizes = parse_sizes(options.sizes);
@@ -131,14 +155,31 @@ Output collective(const Options& options) {
       .fidelity = parse_fidelity(options.fidelity, cluster.gpus)};
   if (how.fidelity == Fidelity::chunk && kind == graph::CollectiveKind::broadcast)
     refuse("--fidelity", "a broadcast has no chunk-level simulation", "take fluid or flow");
-  const study::CollectiveTable table =
-      study::collective_table(kind, sizes, cluster, profile ? &*profile : nullptr, how);
+  check_output("--result", options.result, options.against);
+  const cost::Profile* known = profile ? &*profile : nullptr;
+  const study::CollectiveTable table = study::collective_table(kind, sizes, cluster, known, how);
+  const study::CollectiveStudy study{
+      .kind = kind,
+      .cluster = cluster.name,
+      .gpus = cluster.gpus,
+      .calibration = profile ? profile->id : "",
+      .weakest_provenance =
+          profile ? std::string(name_of(weakest(*profile, keys_named(*profile, "network.*")))) : "",
+      .table = table,
+      .measured = study::measured_collectives(options.against, kind, cluster, known, how)};
   const std::string heading =
       fmt::format("{} on {} GPUs of {}, {}", name_of(kind), cluster.gpus, cluster.name,
                   profile ? "calibration " + profile->id : "raw links");
-  if (options.format.json) return {.text = reports::collective_json(table.rows, table.warnings)};
-  return {.text = reports::collective_text(heading, table.rows),
-          .notes = reports::warning_notes(table.warnings)};
+  Output output;
+  if (!options.result.empty())
+    output.files.push_back({options.result, reports::collective_result_json(study)});
+  if (options.format.json) {
+    output.text = reports::collective_json(table.rows, table.warnings);
+    return output;
+  }
+  output.text = reports::collective_text(heading, table.rows) + against_text(study.measured);
+  output.notes = reports::warning_notes(table.warnings);
+  return output;
 }
 
 }  // namespace
@@ -177,6 +218,14 @@ Action declare_collective(CLI::App& app) {
   app.add_option("--set", options->set, "Override a key of the cluster, e.g. --set cluster.taper=2")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  app.add_option("--against", options->against,
+                 "Logs with timed calls of that kind on as many GPUs (nccl-tests, CSV ...), beside "
+                 "their predictions")
+      ->allow_extra_args(false)
+      ->type_name("LOG");
+  add_file(app, "--result", options->result,
+           "Write the table for `scapesim report`, with the measured calls of --against")
+      ->type_name("FILE");
   add_json(app, options->format);
   app.footer("Example: scapesim collective all-reduce --cluster flat-50GBps --gpus 64 --size 1GiB");
   return [options] { return collective(*options); };

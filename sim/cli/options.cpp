@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/error.hpp"
+#include "sim/base/file.hpp"
 #include "sim/scenario/load.hpp"
 
 namespace scapesim::cli {
@@ -65,6 +66,19 @@ std::vector<study::Series> load_series(const ScenarioOptions& options, scenario:
                               std::filesystem::path(options.file).parent_path());
 }
 
+reports::Sources sources_of(const ScenarioOptions& options,
+                            const std::vector<study::Series>& series) {
+  reports::Sources sources{.file = options.file,
+                           .text = read_file(options.file, "scenario"),
+                           .set = options.set,
+                           .calibrations = {}};
+  for (const study::Series& one : series)
+    if (std::ranges::none_of(sources.calibrations,
+                             [&](const cost::Profile& p) { return p.id == one.profile.id; }))
+      sources.calibrations.push_back(one.profile);
+  return sources;
+}
+
 PredictOptions predict_options(const ScenarioOptions& options, engine::Driver driver) {
   PredictOptions predict{.driver = driver};
   if (options.interval == "off") predict.interval_draws = 0;
@@ -92,6 +106,12 @@ void check_output(const std::string& option, const fs::path& file,
     refuse(option, fmt::format("there is no folder {}", folder.string()), "");
   if (fs::is_directory(file, ignored))
     refuse(option, fmt::format("{} is a folder", file.string()), "");
+}
+
+LogFile parse_log(const std::string& text, const std::string& option) {
+  const std::size_t at = text.rfind('@');
+  if (at == std::string::npos || fs::exists(text)) return {text, {}};
+  return {text.substr(0, at), parse_counts(text.substr(at + 1), option).front()};
 }
 
 std::vector<int> parse_counts(const std::string& text, const std::string& option) {

@@ -4,9 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "reports/json.hpp"
 #include "sim/predict/predict.hpp"
 #include "sim/scenario/load.hpp"
 #include "sim/study/scale.hpp"
@@ -40,6 +42,10 @@ void add_scenario(CLI::App& app, ScenarioOptions& options,
 std::vector<study::Series> load_series(const ScenarioOptions& options,
                                        scenario::GpuCount gpus = scenario::GpuCount::of_file);
 
+/// What a --result file says about where its numbers come from.
+reports::Sources sources_of(const ScenarioOptions& options,
+                            const std::vector<study::Series>& series);
+
 PredictOptions predict_options(const ScenarioOptions& options, engine::Driver driver);
 
 /// Positive integers from "4,8,16", in order. Throws InputError.
@@ -53,6 +59,13 @@ CLI::Option* add_file(CLI::App& app, const std::string& option, std::string& fil
 /// or cannot lie there: no such folder, or a folder itself. To be called before the work.
 void check_output(const std::string& option, const std::filesystem::path& file,
                   const std::vector<std::string>& inputs);
+
+/// FILE, or FILE@GPUS for a training log that does not print its world size.
+struct LogFile {
+  std::string file;
+  std::optional<int> gpus;
+};
+LogFile parse_log(const std::string& text, const std::string& option);
 
 /// Throws InputError about the value of an option.
 [[noreturn]] void refuse(const std::string& option, const std::string& what,

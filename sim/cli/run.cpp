@@ -17,6 +17,7 @@ struct Options {
   ScenarioOptions scenario;
   FormatOptions format;
   std::string trace;
+  std::string result;
   std::string explain;
   bool dry_run = false;
 };
@@ -59,22 +60,30 @@ Output run(const Options& options) {
   if (!options.explain.empty() && options.format.csv)
     refuse("--explain", "the rows of --csv hold no terms", "take --json or the text");
   check_output("--trace", options.trace, {options.scenario.file});
+  check_output("--result", options.result, {options.scenario.file});
   const std::vector<study::Series> list = load_series(options.scenario);
   if (options.dry_run) return {.text = dry_run(list, options.format.format())};
   const PredictOptions how = predict_options(options.scenario, engine::Driver::simgrid);
   std::vector<study::Point> points;
   std::vector<Prediction> predictions;
   std::vector<reports::Explanation> explanations;
+  std::vector<reports::StepDetails> details;
   for (const study::Series& s : list) {
     Prediction prediction = predict(s.scenario, s.profile, how);
     points.push_back(
         {s.scenario.name, s.scenario.series, s.scenario.cluster.gpus, prediction.outcome});
     if (!options.explain.empty())
       explanations.push_back(reports::explain_step_time(prediction.outcome, s.profile));
+    if (!options.result.empty())
+      details.push_back(reports::step_details(prediction, s.scenario, s.profile));
     if (!options.trace.empty()) predictions.push_back(std::move(prediction));
   }
   Output output{.text = report(options, points, explanations)};
   if (options.format.format() == Format::text) output.notes = reports::warning_notes(points);
+  if (!options.result.empty())
+    output.files.push_back(
+        {options.result,
+         reports::run_result_json(points, details, sources_of(options.scenario, list))});
   if (study::all_infeasible(points))
     output.code = kInfeasible;
   else if (!options.trace.empty())
@@ -91,6 +100,11 @@ Action declare_run(CLI::App& app) {
   add_file(app, "--trace", options->trace,
            "Write all simulated steps in Chrome trace format (opens in ui.perfetto.dev), "
            "e.g. --trace step.json")
+      ->type_name("FILE");
+  add_file(
+      app, "--result", options->result,
+      "Write the result for `scapesim report`: as --json, with the scenario's text, the numbers "
+      "behind it, and operations and kernels of one step")
       ->type_name("FILE");
   app.add_option("--explain", options->explain,
                  "Show the terms that sum to a metric, their formulas (MODEL.md) and calibration "

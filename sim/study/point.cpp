@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "calib/calibrate.hpp"
+#include "calib/import.hpp"
 #include "sim/base/csv.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/file.hpp"
@@ -80,6 +82,27 @@ std::vector<Measured> parse_measured(std::string_view text, const std::string& f
   }
   problems.raise();
   return list;
+}
+
+std::vector<Measured> measured_of_log(const std::filesystem::path& file, std::optional<int> gpus,
+                                      const std::string& series) {
+  const calib::Observations log = calib::import_file(file);
+  for (const calib::StepSample& step : log.steps)
+    if (!gpus) gpus = step.gpus;
+  const std::optional<Seconds> step = calib::steady_step_time(log);
+  Problems problems;
+  if (!step) problems.add({.file = file.string()}, "--against", "holds no step times");
+  if (!gpus)
+    problems.add({.file = file.string()}, "--against", "does not say how many GPUs it ran on",
+                 fmt::format("write {}@64", file.string()));
+  problems.raise();
+  std::vector<Measured> rows = {{series, *gpus, "step_time_s", step->si()}};
+  if (const auto communication = calib::communication_time(log);
+      communication && *communication < *step) {
+    rows.push_back({series, *gpus, "communication_s", communication->si()});
+    rows.push_back({series, *gpus, "computation_s", (*step - *communication).si()});
+  }
+  return rows;
 }
 
 std::vector<Measured> load_measured(const std::filesystem::path& file) {

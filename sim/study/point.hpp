@@ -43,6 +43,11 @@ struct Measured {
 std::vector<Measured> load_measured(const std::filesystem::path& file);
 std::vector<Measured> parse_measured(std::string_view text, const std::string& file);
 
+/// Step, communication and computation time of a training log (calib/ importers; the steady steps'
+/// medians). Throws InputError when it does not say its step time or on how many GPUs it ran.
+std::vector<Measured> measured_of_log(const std::filesystem::path& file, std::optional<int> gpus,
+                                      const std::string& series);
+
 /// Whether a measured row is of the point's series (without variants: of its scenario).
 bool belongs(const Measured& measured, const Point& point);
 

@@ -95,6 +95,152 @@ class Steps(unittest.TestCase):
         self.assertIsNone(row("communication").draw(run(1, 16, communication=[])))
 
 
+def sensitivity():
+    def parameter(name, less, more):
+        return {"name": name, "kind": "network", "value": 1.0, "unit": "B/s", "step_time_less_s": less, "step_time_more_s": more,
+                "elasticity": -0.5, "derivative": None}
+    return {"schema": "scapesim.sensitivity/1", "scenario": "tiny", "series": None, "gpus": 64, "hash": "0", "calibration": "c",
+            "step_time_s": 2.0, "change": 0.1,
+            "parameters": [parameter("network.transport_cap_Bps", 2.4, 1.7), parameter("a parameter with a very long name, as told", 2.1,
+                                                                                      1.95), parameter("gemm.scale", None, 1.99)],
+            "without_effect": [], "resource_shares": {}, "parts": [
+                {"name": "gradient all-reduce", "formula": "M21", "time_s": 1.2, "bound": "network", "shares": {"network": 1.0}},
+                {"name": "forward", "formula": "M11", "time_s": 0.8, "bound": "compute", "shares": {"compute": 0.75, "memory": 0.25}}],
+            "alternatives": [], "roofs": []}
+
+
+def plan():
+    def row(gpus, seconds, cost, meets, pareto):
+        return {"scenario": "tiny", "hash": "0", "cluster": "c", "calibration": "c", "gpus": gpus, "meets": meets, "pareto": pareto,
+                "split": {"tp": 1, "pp": 1, "dp": gpus, "micro_batch": 1}, "infeasible": None, "step_time_s": 1.0, "mfu": 0.4,
+                "time_s": seconds, "gpu_hours": gpus * seconds / 3600, "cost_usd": cost, "energy_J": None}
+    return {"schema": "scapesim.plan/1", "version": "0", "goal": {"tokens": 1e12, "deadline_s": 30 * 86400.0, "budget_usd": None,
+                                                                  "max_gpus": None, "objective": "cost"},
+            "met": True, "plans": [row(256, 50 * 86400.0, 1e6, False, True), row(512, 26 * 86400.0, 1.1e6, True, True),
+                                   row(512, 29 * 86400.0, 1.3e6, True, False), row(1024, 14 * 86400.0, 1.6e6, True, True)]}
+
+
+def break_even():
+    def part(key, pairs, crossings):
+        return {"verdict": "crosses", "samples": [{key: at, "ratio": ratio} for at, ratio in pairs],
+                "crossings": [{key: at, "pays": "below"} for at in crossings]}
+    row = {"series": "SCAPE d=0.01", "step_time_s": 1.0, "tokens_to_loss": 1.05, "time_to_loss_ratio": 0.8, "tokens_allowed": 1.3,
+           "network": part("network_Bps", [(1e9, 0.4), (1e10, 0.8), (1e11, 1.2)], [4e10]),
+           "gpus": part("gpus", [(8, 1.1), (64, 0.8), (512, 0.5)], [16])}
+    base = {**row, "series": "AdamS", "network": part("network_Bps", [], []), "gpus": part("gpus", [], [])}
+    return {"schema": "scapesim.breakeven/1", "scenario": "tiny", "baseline": "AdamS", "calibration": "c", "version": "0", "gpus": 64,
+            "scaling": "strong", "network_Bps": 3.6e9, "rows": [base, row]}
+
+
+def search():
+    def found(tp, seconds):
+        return {"set": {"parallelism.tp": tp, "parallelism.pp": 4, "training.micro_batch": 1, "training.recompute": "selective",
+                        "strategy.sharding": "zero1"}, "stage_layers": [], "run": run(1024, seconds)}
+    return {"schema": "scapesim.search/1", "objective": "time", "considered": 10, "legal": 8, "fitting": 5, "simulated": 2,
+            "plans": [found(2, 10.0), found(8, 12.0)], "losers": []}
+
+
+def compare():
+    return {"schema": "scapesim.compare/1", "per": "step", "time_s": [3.0, 2.0],
+            "columns": [{"label": "AdamS", "calibration": "c"}, {"label": "SCAPE d=0.01", "calibration": "c"}],
+            "terms": [{"name": "forward", "kind": "compute", "time_s": [1.0, 1.0], "difference_s": [None, 0.0]},
+                      {"name": "gradient all-reduce", "kind": "communication", "time_s": [2.0, None], "difference_s": [None, -2.0]}],
+            "changed": []}
+
+
+def sweep(axes):
+    points = []
+    for i, values in enumerate(axes):
+        fits = i % 5 != 4
+        points.append({"schema": "scapesim.sweep/1", "point": i, "axes": values, "status": "done" if fits else "infeasible",
+                       "scenario": {"name": "tiny", "hash": "0"}, "gpus": 64, "step_time_s": 1.0 + i if fits else None,
+                       "tokens_per_s": 1e6 / (1 + i) if fits else None, "memory_B": {"total": (1 + i) * 1e9} if fits else None,
+                       "warnings": [], "calibration": "c", "weakest_provenance": "assumed", "version": "0"})
+    return {"schema": "scapesim.sweep/1", "points": points}
+
+
+def explained():
+    return {"schema": "scapesim.explain/1", "scenario": "tiny", "calibration": "c", "file": "f", "format": "megatron", "gpus": 64,
+            "predicted_s": 3.0, "measured_s": 3.5, "notes": [], "terms": [
+                {"name": "forward and backward", "predicted_s": 2.0, "measured_s": 2.4, "cause": "slower clocks"},
+                {"name": "optimizer", "predicted_s": 1.0, "measured_s": None, "cause": ""}]}
+
+
+class Studies(unittest.TestCase):
+    def bars(self, name, document, gid):
+        figure = drawn(row(name), document)
+        return [(round(bar.get_x(), 12), round(bar.get_width(), 12)) for bar in figure.axes[0].patches if bar.get_gid() == gid]
+
+    def test_a_tornado_reaches_from_the_step_time_to_those_of_the_result(self):
+        ends = [(x, x + width) for x, width in self.bars("tornado", sensitivity(), "step_time_less_s")]
+        self.assertEqual([[round(v, 9) for v in end] for end in ends], [[2.0, 2.4], [2.0, 2.1]])
+        ends = [(x, x + width) for x, width in self.bars("tornado", sensitivity(), "step_time_more_s")]
+        self.assertEqual([[round(v, 9) for v in end] for end in ends], [[2.0, 1.7], [2.0, 1.95], [2.0, 1.99]])
+
+    def test_bounds_share_the_time_of_each_part(self):
+        self.assertEqual(self.bars("bounds", sensitivity(), "compute"), [(0, 0.6)])
+        self.assertEqual(self.bars("bounds", sensitivity(), "memory"), [(0.6, 0.2)])
+
+    def test_the_front_is_the_one_that_the_result_names(self):
+        figure = drawn(row("pareto"), plan())
+        self.assertEqual(points_of(figure, "front"), [(14, 1.6e6), (26, 1.1e6), (50, 1e6)])
+        self.assertEqual(points_of(figure, "plans 1"), [(50, 1e6)])
+        self.assertEqual(points_of(figure, "deadline"), [(30, 0), (30, 1)])
+
+    def test_break_even_shows_samples_and_crossings(self):
+        figure = drawn(row("break-even"), break_even())
+        self.assertEqual(points_of(figure, "network 0"), [(1, 0.4), (10, 0.8), (100, 1.2)])
+        self.assertEqual(points_of(figure, "network crossing 0"), [(40, 1)])
+        self.assertEqual(points_of(figure, "gpus crossing 0", 1), [(16, 1)])
+
+    def test_splits_show_the_breakdown_of_their_steps(self):
+        self.assertEqual(self.bars("best-splits", search(), "part 0"), [(0, 7.5), (0, 9.0)])
+        self.assertEqual(self.bars("best-splits", search(), "part 2"), [(7.5, 2.5), (9.0, 3.0)])
+
+    def test_terms_are_side_by_side(self):
+        self.assertEqual(self.bars("differences", compare(), "column 0"), [(0, 2.0), (0, 1.0)])
+        self.assertEqual(self.bars("differences", compare(), "column 1"), [(0, 0), (0, 1.0)])
+
+    def test_a_heat_map_has_a_cell_per_point_and_hatches_what_does_not_fit(self):
+        document = sweep([{"parallelism.tp": tp, "parallelism.pp": pp} for pp in (1, 2, 4) for tp in (1, 2, 4, 8)])
+        figure = drawn(row("heat-map"), document)
+        cells = [patch.get_gid() for patch in figure.axes[0].patches]
+        self.assertEqual((cells.count("done"), cells.count("infeasible")), (10, 2))
+        texts = {text.get_position(): text.get_text() for text in figure.axes[0].texts}
+        self.assertEqual(texts[1, 0], "2")  # tp 2, pp 1: the second point takes 2 s
+        self.assertEqual(figure.axes[1].get_ylabel(), "step time (s)")
+
+    def test_one_axis_is_a_line(self):
+        figure = drawn(row("axis"), sweep([{"cluster.gpus": gpus} for gpus in (64, 8, 32, 16)]))
+        self.assertEqual(points_of(figure, "series 0"), [(8, 2), (16, 4), (32, 3), (64, 1)])
+
+    def test_parts_of_a_measured_step_stand_beside_the_predicted_ones(self):
+        self.assertEqual(self.bars("parts", explained(), "predicted"), [(0, 2.0), (0, 1.0)])
+        self.assertEqual(self.bars("parts", explained(), "measured"), [(0, 2.4)])
+
+    def test_all_of_them_are_legible(self):
+        axes = [{"parallelism.tp": tp, "cluster.preset": name} for name in ("dgx-h100", "gb200-nvl72") for tp in (1, 2, 4, 8)]
+        for document in (sensitivity(), plan(), break_even(), search(), compare(), explained(), sweep(axes),
+                         sweep([{"cluster.gpus": 2 ** i} for i in range(3, 15)]),
+                         sweep([{"a.x": i, "b.y": j} for i in range(20) for j in range(40)])):
+            for one in looking.catalogue.rows_of(document["schema"].rpartition("/")[0]):
+                figure = drawn(one, document)
+                if figure is not None:
+                    with self.subTest(f"{document['schema']} {one.name}"):
+                        self.assertEqual(faults(figure), [])
+
+    def test_every_study_has_a_page(self):
+        from figures import report
+        for document in (sensitivity(), plan(), break_even(), search(), compare(), explained(),
+                         sweep([{"cluster.gpus": n} for n in (8, 16, 32)])):
+            with self.subTest(document["schema"]):
+                section = report.section_of(looking.result(document), (), "2026-01-31")
+                self.assertIn("2026-01-31", section.corner)
+                html = report.page.page("t", [section], "")
+                self.assertIn("<svg", html)
+                self.assertIn("<table>", html)
+
+
 class Looks(unittest.TestCase):
     def check(self, document):
         for one in looking.catalogue.rows_of(document["schema"].rpartition("/")[0]):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """scapesim report: files that are written, the page in a browser, what is refused."""
 
+import json
 import os
 import re
 import resource
@@ -81,6 +82,78 @@ class Files(ReportTest):
         document = self.document("scale", SCENARIO, "--series", "AdamS", "--gpus", "4,8,16,32,64")
         for got, point in zip(shown, document["points"], strict=True):
             self.assertAlmostEqual(got, 100 * point["efficiency"], delta=0.05)  # a hundredth of a point in the file
+
+
+class Logs(ReportTest):
+    """Training logs made up from the measured rows: two timers and ten steps each."""
+
+    def log(self, gpus, step_s, communication_s):
+        lines = [f"using world size: {gpus}, data-parallel size: {gpus}"]
+        for i in range(1, 13):
+            lines += [f" iteration {i:8d}/      12 | elapsed time per iteration (ms): {1000 * step_s:.1f} | global batch size:  1024 |",
+                      "(min, max) time across ranks (ms):",
+                      f"    all-grads-sync .................................: (1.00, {1000 * communication_s:.2f})"]
+        return self.write(f"run{gpus}.log", "\n".join(lines) + "\n")
+
+    def logs(self):
+        return [self.log(4, 14.0, 3.0), self.log(8, 9.1, 3.6), self.log(16, 6.6, 3.9)]
+
+    def test_logs_lie_on_the_curve_that_goes_on_beyond_them_with_its_interval(self):
+        arguments = [word for log in self.logs() for word in ("--against", log)]
+        self.done("scale", SCENARIO, "--series", "AdamS", "--gpus", "4,8,16,64", *arguments, "--result", self.path("r.json"))
+        with open(self.path("r.json"), encoding="utf-8") as file:
+            document = json.load(file)
+        steps = {row["gpus"]: row["measured"] for row in document["against"] if row["metric"] == "step_time_s"}
+        self.assertEqual(steps, {4: 14.0, 8: 9.1, 16: 6.6})
+        waits = {row["gpus"]: row["measured"] for row in document["against"] if row["metric"] == "communication_s"}
+        self.assertEqual(waits, {4: 3.0, 8: 3.6, 16: 3.9})
+        self.assertEqual([point["gpus"] for point in document["points"]], [4, 8, 16, 64])
+        self.assertLess(document["points"][3]["step_time_low_s"], document["points"][3]["step_time_high_s"])
+        self.report(self.path("r.json"), "--formats", "svg")
+        self.assertIn('id="measured 0"', self.content("r-step-time.svg").decode())
+
+    def test_a_log_needs_one_series_and_its_gpus(self):
+        log = self.logs()[0]
+        self.assertIn("--series", self.refused("scale", SCENARIO, "--gpus", "4", "--against", log))
+        bare = self.write("bare.log", open(log, encoding="utf-8").read().split("\n", 1)[1])
+        call_ = ("scale", SCENARIO, "--series", "AdamS", "--gpus", "4", "--against")
+        self.assertIn("bare.log@64", self.refused(*call_, bare))
+        self.assertIn("14.0", self.done(*call_, bare + "@4"))
+
+    def test_residuals_of_logs_are_drawn(self):
+        self.done("calibrate", *self.logs(), "-o", self.path("mine.json"), "--scenario", SCENARIO, "--series", "AdamS",
+                  "--base", "gh200-vista-sockets", "--residuals", self.path("fit.json"))
+        with open(self.path("fit.json"), encoding="utf-8") as file:
+            fits = {fit["name"]: fit["rows"] for fit in json.load(file)["fits"]}
+        self.assertEqual([row["measured_s"] for row in fits["communication"]], [3.0, 3.6, 3.9])
+        self.assertTrue(all(abs(row["measured_s"] - x) < 1e-9 for row, x in zip(fits["computation"], (11.0, 5.5, 2.7))))
+        self.report(self.path("fit.json"), "--formats", "svg")
+        self.assertIn("fit-training-fit.svg", os.listdir(self.path("out")))
+
+
+class Sweeps(ReportTest):
+    def test_a_page_of_ten_thousand_points_on_16384_gpus_stays_below_five_megabytes_and_opens_soon(self):
+        lines = []
+        for i in range(10000):
+            time = 1 + (i * 7919 % 10007) / 1000
+            lines.append(json.dumps({
+                "schema": "scapesim.sweep/1", "point": i, "axes": {"parallelism.tp": 2 ** (i % 10), "parallelism.pp": i // 10},
+                "status": "done", "reason": None, "hint": None, "scenario": {"name": "s", "hash": "0"}, "gpus": 16384,
+                "step_time_s": time, "tokens_per_s": 1e9 / time, "mfu": 0.4 / time, "overlap_fraction": 0.5,
+                "memory_B": {"total": 1e10 + 1e6 * i, "context": 1, "capacity": 1e11}, "warnings": ["extrapolation"],
+                "calibration": "h100-sxm", "weakest_provenance": "assumed", "version": "0.1.0"}))
+        result = self.write("results.jsonl", "\n".join(lines) + "\n")
+        self.report(result, "--formats", "svg")
+        self.assertLess(len(self.content("index.html")), 5e6)
+        self.assertIn("7000 further rows are in the result file", self.content("index.html").decode())
+        page = os.path.join(self.path("out"), "index.html")
+        script = "const t = performance.timing; return t.domContentLoadedEventEnd - t.navigationStart;"
+        self.assertLess(min(browser.asked(page, script) for _ in range(2)), 2000)
+
+    def test_a_line_that_was_cut_off_does_not_count_and_a_broken_one_is_named(self):
+        good = '{"schema": "scapesim.sweep/1", "point": 0}\n'
+        self.assertIn("results.jsonl:2: not JSON", self.refused("report", self.write("results.jsonl", good + "{\n" + good),
+                                                              "-o", self.path("o")))
 
 
 class Refused(ReportTest):

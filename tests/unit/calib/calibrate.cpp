@@ -99,6 +99,15 @@ TEST_CASE("[M29] [M86] a profile calibrated on a predicted sweep predicts that s
         predict_collective(graph::CollectiveKind::all_reduce, time.size, cluster, &result.profile);
     CHECK(again.time / time.time == Approx(1.0).epsilon(1e-6));  // no noise: rounding only
   }
+  REQUIRE(result.residuals.size() == 1);
+  CHECK(result.residuals[0].name == "all-reduce, 8 ranks on 8 nodes");
+  REQUIRE(result.residuals[0].rows.size() == sweep.size());
+  for (std::size_t i = 0; i < sweep.size(); ++i) {
+    const calib::Residual& row = result.residuals[0].rows[i];
+    CHECK(row.x == sweep[i].size.si());
+    CHECK(row.fitted / row.measured == Approx(1.0).epsilon(1e-6));
+    CHECK(row.measured_busbw->si() == Approx(sweep[i].busbw.si()));
+  }
 }
 
 TEST_CASE("[M87] large copies and passes give their median rate, small ones do not count") {

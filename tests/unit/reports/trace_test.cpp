@@ -63,3 +63,38 @@ TEST_CASE("an infeasible prediction leaves no events") {
   const std::vector<Prediction> predictions = {{infeasible_point().outcome, {}, {}}};
   CHECK(Json::parse(reports::chrome_trace(predictions))["traceEvents"].empty());
 }
+
+TEST_CASE("an arrow leads from inside a collective to the begin of what waits for it") {
+  Prediction prediction = example_prediction();
+  auto& operations = prediction.graph.classes[0].operations;
+  operations[0].waits_for = {{graph::OpId{1}, 1}};  // the next step's forward waits for the sum
+  const Json trace = Json::parse(reports::chrome_trace({&prediction, 1}));
+  std::vector<Json> starts, ends;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] == "s") starts.push_back(event);
+    if (event["ph"] == "f") ends.push_back(event);
+  }
+  REQUIRE(starts.size() == 1);
+  REQUIRE(ends.size() == 1);
+  CHECK(starts[0]["id"] == ends[0]["id"]);
+  CHECK(starts[0]["tid"] == 2);
+  CHECK(ends[0]["tid"] == 1);
+  CHECK(ends[0]["ts"] == 1e6);
+  const double at = starts[0]["ts"];
+  CHECK(at > 1e6 / 3);
+  CHECK(at < 5e6 / 6);
+}
+
+TEST_CASE("counters follow the use of links and end at 0") {
+  Prediction prediction = example_prediction();
+  prediction.graph.resources = {{"NIC", BytesPerSecond(4e9)}};
+  prediction.graph.collectives[0].phases = {
+      {.latency = {}, .bytes = Bytes(1e9), .rate_cap = {}, .loads = {{graph::ResourceId{0}, 1}}}};
+  const Json trace = Json::parse(reports::chrome_trace({&prediction, 1}));
+  std::map<std::string, std::vector<double>> values;
+  for (const Json& event : trace["traceEvents"])
+    if (event["ph"] == "C") values[event["name"]].push_back(event["args"].begin().value());
+  REQUIRE(values["use of NIC"].size() == 4);
+  CHECK(values["use of NIC"][0] == Approx(50));  // 1 GB in half a second of 4 GB/s
+  CHECK(values["use of NIC"].back() == Approx(0).margin(1e-9));
+}
