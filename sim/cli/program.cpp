@@ -26,9 +26,6 @@ constexpr auto kCommands = std::to_array<Command>({
     {"sensitivity", "What a step depends on, what bounds it, how short it could be",
      declare_sensitivity},
     {"search", "Find the best legal split over GPUs, and say why the others lose", declare_search},
-constexpr std::array<Command, 10> kCommands = {{
-    {"run", "Predict one training step: its time, where it goes, memory", declare_run},
-    {"scale", "Predict a curve over numbers of GPUs, measured points beside it", declare_scale},
     {"breakeven", "Find the network speed and GPU count at which a method stops paying",
      declare_breakeven},
     {"collective", "Predict a collective over sizes, as nccl-tests prints it", declare_collective},
