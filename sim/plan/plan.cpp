@@ -14,6 +14,7 @@
 #include "sim/plan/stage_program.hpp"
 #include "sim/plan/step_plan.hpp"
 #include "topologies/placement.hpp"
+#include "topologies/summary.hpp"
 
 namespace scapesim::plan {
 

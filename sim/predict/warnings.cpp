@@ -5,8 +5,8 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <set>
 #include <optional>
+#include <set>
 
 #include "sim/base/unit_text.hpp"
 #include "sim/cost/kernels.hpp"

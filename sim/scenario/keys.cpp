@@ -469,11 +469,8 @@ std::vector<Key> jitter_keys() {
 std::vector<Key> all_keys() {
   std::vector<Key> all;
   for (const auto& part : {general_keys(), model_keys(), attention_keys(), expert_keys(),
-                           training_keys(), parallelism_keys(), strategy_keys(), cluster_keys(),
-                           calibration_keys(), collective_keys(), jitter_keys()})
-  for (const auto& part :
-       {general_keys(), model_keys(), attention_keys(), expert_keys(), training_keys(),
-        parallelism_keys(), strategy_keys(), method_keys(), cluster_keys(), calibration_keys()})
+                           training_keys(), parallelism_keys(), strategy_keys(), method_keys(),
+                           cluster_keys(), calibration_keys(), collective_keys(), jitter_keys()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }
