@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "sim/base/error.hpp"
 #include "tests/support/prediction.hpp"
 
 using namespace scapesim;

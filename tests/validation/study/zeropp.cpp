@@ -98,7 +98,7 @@ TEST_CASE("[M311] [M312] [M313] ZeRO++ sends a quarter of ZeRO-3's volume betwee
 }
 
 TEST_CASE("ZeRO++ gains more the slower the network and the fewer tokens a GPU has") {
-  double before = 1;
+  double before = 0;
   for (const int adapters : {8, 4, 2, 1}) {
     const double gain = speedup(tutorial(24, adapters, 2));
     CAPTURE(adapters, gain);
@@ -106,7 +106,9 @@ TEST_CASE("ZeRO++ gains more the slower the network and the fewer tokens a GPU h
     CHECK(gain < 4.2);
     before = gain;
   }
-  // The paper's 1.9x to 2.2x at one connection are gains of this kind, below the volume's 4x.
+  // The abstract's 2.16x is a gain of this kind, below the volume's 4x. Where the network is fast
+  // enough to hide all gathers, as this model's overlap has it at eight connections, coding costs
+  // more than it saves.
   CHECK(before > 1.9);
-  CHECK(speedup(tutorial(24, 8, 2)) >= speedup(tutorial(24, 8, 4)));
+  CHECK(before >= speedup(tutorial(24, 1, 8)));
 }
