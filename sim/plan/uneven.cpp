@@ -214,6 +214,7 @@ class Copier {
 
   graph::StepGraph copied() {
     out_.period = graph_.period;
+    out_.training_steps = graph_.training_steps;
     for (std::size_t copy = 0; copy < copies_.size(); ++copy)
       out_.resources.insert(out_.resources.end(), graph_.resources.begin(), graph_.resources.end());
     for (const graph::Collective& collective : graph_.collectives) add(collective);

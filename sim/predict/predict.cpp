@@ -233,7 +233,7 @@ Prediction predict(const spec::Scenario& scenario, const cost::Profile& profile,
 
   result::Run run;
   add_identity(run, scenario, profile, plan.graph);
-  run.step_time = result::step_time(timeline, plan.graph.period);
+  run.step_time = result::step_time(plan.graph, timeline);
   if (plan::is_uneven(scenario)) {
     UnevenRun uneven =
         uneven_run(scenario, workload, profile, fabric, plan, timeline, options.driver);

@@ -70,7 +70,7 @@ UnevenStep uneven_step(std::span<const plan::StepPlan> plans, const engine::Time
   UnevenStep step;
   step.graph = plan::copied(graph, copies);
   step.timeline = engine::replay(step.graph, {.driver = driver});
-  step.step_time = result::step_time(step.timeline, step.graph.period);
+  step.step_time = result::step_time(step.graph, step.timeline);
   step.pipelines = kept.size();
   return step;
 }
@@ -113,7 +113,7 @@ UnevenRun uneven_run(const spec::Scenario& scenario, const workload::Workload& w
   const auto typical =
       std::ranges::min_element(times, {}, [&](double time) { return std::abs(time - mean); });
   UnevenRun run{.typical = drawn(static_cast<int>(typical - times.begin())), .spread = {}};
-  run.spread = {.even = result::step_time(even, even_plan.graph.period),
+  run.spread = {.even = result::step_time(even_plan.graph, even),
                 .steps = count,
                 .mean = Seconds(mean),
                 .deviation = Seconds(count > 1 ? std::sqrt(squares / (count - 1)) : 0),
