@@ -206,6 +206,10 @@ std::string run_result_json(std::span<const study::Point> points,
     if (study::run_of(points[i]) != nullptr) run.update(step_details_json(details[i]));
     runs.push_back(std::move(run));
   }
+  if (runs.size() == 1) {
+    runs[0]["sources"] = sources_json(sources);
+    return text_of(runs[0]);
+  }
   return text_of(
       {{"schema", "scapesim.run-set/1"}, {"runs", runs}, {"sources", sources_json(sources)}});
 }

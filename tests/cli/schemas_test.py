@@ -66,6 +66,16 @@ class Schemas(ProgramTest):
         self.assertEqual({line["status"] for line in lines}, {"done", "infeasible", "refused"})
         for line in lines:
             seen.add(self.conforms(line))
+        for call in (("run", *ONE, "--result"), ("run", "scenarios/llama2-13b-fsdp.toml", *OFF, "--result"),
+                     ("scale", *ONE, "--gpus", "4,64", "--result"),
+                     ("collective", "all-reduce", "--cluster", "aws-p5", "--gpus", "16", "--size", "1MiB", "--profile", "h100-sxm-efa",
+                      "--against", "scenarios/aws-p5-all-reduce.csv", "--result"),
+                     ("calibrate", "scenarios/aws-p5-all-reduce.csv", "-o", self.path("mine.json"), "--base", "h100-sxm", "--cluster",
+                      "aws-p5", "--residuals")):
+            with self.subTest(" ".join(call)):
+                self.done(*call, self.path("result.json"))
+                with open(self.path("result.json"), encoding="utf-8") as file:
+                    seen.add(self.conforms(json.load(file)))
         self.assertEqual(sorted(self.checker.documents.keys() - {name + ".json" for name in seen} - {"report.json"}), [])
 
     def test_every_profile_conforms(self):

@@ -89,7 +89,7 @@ class Gallery(unittest.TestCase):
 
     def test_blocks_of_the_timeline_are_those_of_the_result(self):
         step = self.result("step")
-        run = step.document["runs"][0]
+        run = results.runs_of(step.document)[0]
         figure = looking.drawn(looking.row("timeline"), step.document)
         scale = {"s": 1, "ms": 1e3, "us": 1e6}[re.search(r"\((\w+)\)", figure.axes[0].get_xlabel())[1]]
         for place, stream in enumerate(run["timeline"]["classes"][0]["streams"]):
@@ -101,7 +101,7 @@ class Gallery(unittest.TestCase):
 
     def test_lanes_cover_the_step_and_do_not_overlap(self):
         for name in ("step", "pipeline"):
-            for run in self.result(name).document["runs"]:
+            for run in results.runs_of(self.result(name).document):
                 for one in run["timeline"]["classes"]:
                     for stream in one["streams"]:
                         ends = 0
@@ -112,7 +112,7 @@ class Gallery(unittest.TestCase):
 
     def test_kernels_of_the_roofline_are_those_of_the_result_and_lie_below_the_roof_of_arithmetic(self):
         step = self.result("step")
-        run = step.document["runs"][0]
+        run = results.runs_of(step.document)[0]
         figure = looking.drawn(looking.row("roofline"), step.document)
         for kind in ("gemm", "attention"):
             expected = [(row["flops_per_byte"], row["flops_per_s"] / 1e12) for row in run["kernels"] if row["kind"] == kind]
@@ -139,11 +139,11 @@ class Gallery(unittest.TestCase):
 
     def test_links_are_never_used_beyond_their_capacity(self):
         for name in ("step", "pipeline"):
-            for run in self.result(name).document["runs"]:
+            for run in results.runs_of(self.result(name).document):
                 for row in run["resources"]:
                     self.assertLessEqual(row["use"], 1 + 1e-9, row)
         figure = looking.drawn(looking.row("links"), self.result("pipeline").document)
-        expected = [100 * row["use"] for row in self.result("pipeline").document["runs"][0]["resources"]]
+        expected = [100 * row["use"] for row in results.runs_of(self.result("pipeline").document)[0]["resources"]]
         self.assertEqual([length for _, length in bars_of(figure.axes[0], "use")], expected)
 
     def test_the_page_holds_scenario_provenance_and_warnings_within_its_size(self):
