@@ -47,6 +47,30 @@ std::string plain_read(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+TEST_CASE("a file written piece by piece appears when it is whole, or never") {
+  const Folder folder;
+  const fs::path path = folder / "long.txt";
+  std::string whole;
+  {
+    FileWriter writer(path);
+    for (int i = 0; i < 200'000; ++i) {
+      const std::string line = "line " + std::to_string(i) + "\n";  // more than is held back
+      whole += line;
+      writer.write(line);
+    }
+    CHECK_FALSE(fs::exists(path));
+    writer.commit();
+  }
+  CHECK(read_file(path, "test") == whole);
+  {
+    FileWriter given_up(path);
+    given_up.write("something else");
+  }
+  CHECK(read_file(path, "test") == whole);
+  CHECK(folder.names() == std::vector<std::string>{"long.txt"});
+  CHECK_THROWS_AS(FileWriter(folder / "no such folder/x"), InputError);
+}
+
 TEST_CASE("what is written is read back byte for byte") {
   const Folder folder;
   std::string content(200000, '\0');
