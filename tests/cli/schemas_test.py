@@ -25,7 +25,7 @@ CALLS = [
     ("compare", "scenarios/llama2-13b-fsdp.toml", *OFF, "--with", "cluster.gpus=32", "--with", "model.layers=1000"),
     ("sensitivity", SCENARIO, "--series", "AdamS"),
     ("sensitivity", "scenarios/vista-gpt-345m.toml"),
-    ("search", "scenarios/vista-llama-500m.toml", "--gpus", "8", "--top", "1"),
+    ("search", "scenarios/vista-llama-500m.toml", "--series", "AdamS", "--gpus", "8", "--top", "1"),
     ("collective", "all-reduce", "--cluster", "dgx-h100", "--gpus", "16", "--size", "1MiB:1GiB:32"),
     ("collective", "all-to-all", "--cluster", "vista", "--gpus", "8", "--size", "8B", "--profile", "gh200-vista-ndr"),
     ("topology", "show", "dgx-h100", "--path", "0,9"),
