@@ -36,9 +36,9 @@ Attention attention_by(AttentionCore core, bool backward = false) {
 
 TEST_CASE("[M450] a library runs at its ratio of the sampled one's rate, each way") {
   cost::Profile profile = compute_bound();
-  set(profile, "attention.triton_ratio", 0.5);
-  set(profile, "attention.triton_backward_ratio", 0.25);
-  set(profile, "attention.flash1_ratio", 0.4);
+  profile.numbers["attention.triton_ratio"] = exactly(0.5, cost::Factor::attention);
+  profile.numbers["attention.triton_backward_ratio"] = exactly(0.25, cost::Factor::attention);
+  profile.numbers["attention.flash1_ratio"] = exactly(0.4, cost::Factor::attention);
   const KernelCosts costs(profile, round_gpu(), spec::Precision::bf16);
   const auto slower = [&](AttentionCore core, bool backward) {
     return costs.time(attention_by(core, backward)) /
@@ -62,8 +62,8 @@ TEST_CASE("[M451] unaligned products run at their own share of peak, never faste
   };
   CHECK(ratio() == 1);
   const double large = profile.number("gemm.efficiency") * profile.number("gemm.scale");
-  set(profile, "gemm.unaligned_efficiency", large / 4);
+  profile.numbers["gemm.unaligned_efficiency"] = exactly(large / 4, cost::Factor::gemm);
   CHECK(ratio() == Approx(4).epsilon(kRounding));
-  set(profile, "gemm.unaligned_efficiency", 1);
+  profile.numbers["gemm.unaligned_efficiency"] = exactly(1, cost::Factor::gemm);
   CHECK(ratio() == 1);
 }
