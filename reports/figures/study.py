@@ -79,8 +79,8 @@ def heat_map(document):
     bar = figure.colorbar(matplotlib.cm.ScalarMappable(norm, colours), ax=axes, fraction=0.05, pad=0.03)
     bar.ax.minorticks_off()
     ticks = [m * 10.0 ** e for e in range(-9, 9) for m in (1, 2, 5) if norm.vmin <= m * 10.0 ** e <= norm.vmax]
-    ticks = ticks or [norm.vmin]
-    bar.set_ticks(ticks, labels=[short(tick) for tick in ticks])
+    ticks = ticks if len(ticks) > 1 else [norm.vmin, norm.vmax]
+    bar.set_ticks(ticks, labels=[f"{tick:.3g}" for tick in ticks])
     bar.set_label("step time (s)")
     bar.outline.set_linewidth(0.4)
     if others:

@@ -42,7 +42,7 @@ def draw_lanes(axes, run, used):
             used.add(index)
             style = part_style(index, colour)
             axes.broken_barh([(scale * begin, scale * (end - begin)) for begin, end, *_ in mine], (place - 0.38, 0.76),
-                             **{**style, "linewidth": 0.2}, gid=f"lane {place} {kind}")
+                             **{**style, "linewidth": 0.2 if len(mine) < 60 else 0}, gid=f"lane {place} {kind}")
     axes.set_yticks(range(len(lanes)), [wrapped(name, 24) for name, _ in lanes])
     axes.set_ylim(len(lanes) - 0.4, -0.6)
     axes.set_xlim(0, scale * run["timeline"]["step_s"])
@@ -112,7 +112,7 @@ def links(document):
     axes.set_xlim(0, 136)
     axes.set_xticks(range(0, 101, 25))
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("mean use of the capacity over the step (%)")
+    axes.set_xlabel("mean use over the step (%)")
     return figure
 
 
