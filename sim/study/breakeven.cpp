@@ -39,6 +39,9 @@ BytesPerSecond carried(const Series& series) {
   return std::min(line, BytesPerSecond(profile.number("network.transport_cap_Bps")));
 }
 
+/// Level within a millionth is no gain.
+bool pays(double ratio) { return ratio < 1 - 1e-6; }
+
 /// Ratio at a place; none where one of both does not fit.
 using At = std::function<std::optional<double>(double)>;
 
@@ -48,7 +51,7 @@ double bisected(const At& ratio, Ratio low, Ratio high) {
     const double middle = std::sqrt(low.at * high.at);
     const std::optional<double> value = ratio(middle);
     if (!value) break;
-    ((*value < 1) == (low.ratio < 1) ? low : high) = {middle, *value};
+    (pays(*value) == pays(low.ratio) ? low : high) = {middle, *value};
   }
   return std::sqrt(low.at * high.at);
 }
@@ -56,11 +59,11 @@ double bisected(const At& ratio, Ratio low, Ratio high) {
 /// Of ascending places, the first at which the ratio lies on the other side of 1 than at `low`.
 double first_beyond(const At& ratio, std::span<const double> places, std::size_t low,
                     std::size_t high) {
-  const bool pays = *ratio(places[low]) < 1;
+  const bool paid = pays(*ratio(places[low]));
   while (high - low > 1) {
     const std::size_t middle = (low + high) / 2;
     const std::optional<double> value = ratio(places[middle]);
-    (value && (*value < 1) == pays ? low : high) = middle;
+    (value && pays(*value) == paid ? low : high) = middle;
   }
   return places[high];
 }
@@ -80,9 +83,9 @@ Sweep over_network(const Series& series, const Series& baseline, const BreakEven
     if (const auto value = ratio(times)) found.push_back({times, *value});
   }
   for (std::size_t i = 0; i + 1 < found.size(); ++i)
-    if ((found[i].ratio < 1) != (found[i + 1].ratio < 1))
+    if (pays(found[i].ratio) != pays(found[i + 1].ratio))
       sweep.crossings.push_back(
-          {now * bisected(ratio, found[i], found[i + 1]), found[i].ratio < 1});
+          {now * bisected(ratio, found[i], found[i + 1]), pays(found[i].ratio)});
   for (const Ratio& sample : found) sweep.samples.push_back({now * sample.at, sample.ratio});
   return sweep;
 }
@@ -138,9 +141,9 @@ Sweep over_gpus(const Series& series, const Series& baseline, const BreakEvenOpt
     taken.push_back(place);
   }
   for (std::size_t i = 0; i + 1 < taken.size(); ++i) {
-    const bool pays = sweep.samples[i].ratio < 1;
-    if (pays == (sweep.samples[i + 1].ratio < 1)) continue;
-    sweep.crossings.push_back({first_beyond(ratio, counts, taken[i], taken[i + 1]), pays});
+    const bool paid = pays(sweep.samples[i].ratio);
+    if (paid == pays(sweep.samples[i + 1].ratio)) continue;
+    sweep.crossings.push_back({first_beyond(ratio, counts, taken[i], taken[i + 1]), paid});
   }
   return sweep;
 }
