@@ -96,6 +96,14 @@ std::string budget_text(const study::Scores& scores) {
          (scores.passed ? "within the budget\n" : "above the budget\n");
 }
 
+std::string scaling_text(const study::StrongScaling& scaling) {
+  if (scaling.pairs == 0) return "";
+  return fmt::format(
+      "\nstrong scaling, ratios of rows at equal batch: {} pair{}, median error {}, 90th "
+      "percentile {}\n",
+      scaling.pairs, scaling.pairs == 1 ? "" : "s", percent(scaling.median), percent(scaling.p90));
+}
+
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 Json row_json(const ScoredRow& row) {
@@ -147,7 +155,7 @@ std::string scores_text(const study::Scores& scores, ShownRows shown) {
     out += fmt::format("the {} rows with the largest errors\n", kWorstRows);
   if (shown != ShownRows::none)
     out += rows_text(by_error(scores, shown == ShownRows::all ? rows : kWorstRows));
-  return out + groups_text(scores.scores) + budget_text(scores);
+  return out + groups_text(scores.scores) + scaling_text(scores.scaling) + budget_text(scores);
 }
 
 std::string scores_json(const study::Scores& scores) {
@@ -159,11 +167,18 @@ std::string scores_json(const study::Scores& scores) {
                       {"value", or_null(check.value)},
                       {"limit", check.limit},
                       {"passed", check.passed}});
+  const auto known = [&](double value) {
+    return scores.scaling.pairs > 0 ? Json(value) : Json(nullptr);
+  };
   const Json document = {{"schema", "scapesim.scores/1"},
                          {"name", scores.name},
                          {"passed", scores.passed},
                          {"checks", checks},
                          {"groups", groups},
+                         {"strong_scaling",
+                          {{"pairs", scores.scaling.pairs},
+                           {"median_error", known(scores.scaling.median)},
+                           {"p90_error", known(scores.scaling.p90)}}},
                          {"rows", rows}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }

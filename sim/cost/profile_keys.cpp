@@ -127,6 +127,11 @@ const std::vector<ProfileKey>& plain_number_keys() {
        0, 1e-2, false},
       {"host.micro_batch_s", "the same per micro-batch", 0, 10, true},
       {"memory.context_B", "CUDA and NCCL memory outside the framework's allocator", 0, 1e11, true},
+      {"memory.fragmentation",
+       "what the allocator reserves beyond activations and temporaries, as a share of them; "
+       "absent: "
+       "0",
+       0, 1, false},
       {"power.gpu_W", "mean board power while training", 1, 1e5, false},
       {"model.discrepancy", "what the equations leave out, as a factor on the step; value 1", 1, 1,
        true},

@@ -91,12 +91,18 @@ class StageMemories {
         .context = Bytes(profile_.number("memory.context_B")),
         .host = state.host,
         .stage = stage};
+    need.temporary += fragmentation() * (need.activations + need.temporary);
     need.total = need.parameters + need.gradients + need.optimizer + need.strategy +
                  need.activations + need.temporary;
     return need;
   }
 
  private:
+  /// [M424] Blocks that come and go leave holes; state is allocated once.
+  double fragmentation() const {
+    return profile_.has("memory.fragmentation") ? profile_.number("memory.fragmentation") : 0;
+  }
+
   const StageState& state_of(int stage) {
     std::vector<std::size_t> layers = layers_of(workload_, parts_, pipeline_, stage);
     const auto known = std::ranges::find(states_, layers, &StageState::layers);

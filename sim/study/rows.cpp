@@ -11,6 +11,7 @@
 #include "sim/base/file.hpp"
 #include "sim/scenario/keys.hpp"
 #include "sim/scenario/load.hpp"
+#include "sim/scenario/resolve.hpp"
 #include "sim/study/scale.hpp"
 
 namespace scapesim::study {
@@ -56,6 +57,20 @@ Columns columns_of(const Csv& csv, Problems& problems) {
   return columns;
 }
 
+/// What rows have in common that differ in GPUs and in how the model is split over them.
+std::string job_of(const ScoredRow& row, spec::Scenario scenario) {
+  scenario.name.clear();
+  scenario.cluster.gpus = 1;
+  scenario.parallelism = {};
+  scenario.strategy.sharding = spec::Sharding::none;
+  spec::Training& training = scenario.training;
+  training.micro_batch = 1;
+  training.recompute = spec::Recompute::none;
+  training.recompute_layers.reset();
+  training.overlap_gradients = training.overlap_parameters = false;
+  return row.source + " " + row.metric + " " + scenario::hash_of(scenario);
+}
+
 /// A row as a scenario with its profile, and what was measured.
 struct Case {
   ScoredRow row;
@@ -83,6 +98,7 @@ class Reader {
     result.row.model = s.model.name;
     result.row.gpu = s.cluster.gpu.name;
     result.row.gpus = s.cluster.gpus;
+    result.row.job = job_of(result.row, s);
     result.row.method = std::string(name_of(s.strategy.method));
     if (s.strategy.sharding != spec::Sharding::none)
       result.row.method += " " + std::string(name_of(s.strategy.sharding));
@@ -250,10 +266,13 @@ constexpr Grouping kGroupings[] = {
     {"method", [](const ScoredRow& row) { return row.method; }},
 };
 
+bool is_graded(const std::vector<ScoredRow>& rows) {
+  return std::ranges::any_of(rows, [](const ScoredRow& r) { return r.quality == "exact"; });
+}
+
 /// With rows of several qualities, the groups hold the exact ones; the rest is a group of its own.
 std::vector<Score> scores_of(const std::vector<ScoredRow>& rows) {
-  const bool graded =
-      std::ranges::any_of(rows, [](const ScoredRow& r) { return r.quality == "exact"; });
+  const bool graded = is_graded(rows);
   std::vector<Score> scores;
   for (const Grouping& grouping : kGroupings) {
     std::map<std::string, std::vector<const ScoredRow*>> groups;
@@ -267,6 +286,26 @@ std::vector<Score> scores_of(const std::vector<ScoredRow>& rows) {
       scores.push_back(score_of(std::string(grouping.by), name, list));
   }
   return scores;
+}
+
+// [M423] Errors that two rows share cancel in their ratio.
+StrongScaling scaling_of(const std::vector<ScoredRow>& rows) {
+  const bool graded = is_graded(rows);
+  const auto counts = [&](const ScoredRow& row) {
+    return row.predicted.has_value() && (!graded || row.quality == "exact");
+  };
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const ScoredRow &a = rows[i], &b = rows[j];
+      if (!counts(a) || !counts(b) || a.gpus == b.gpus || a.job != b.job) continue;
+      errors.push_back(std::abs((*a.predicted / *b.predicted) / (a.measured / b.measured) - 1));
+    }
+  if (errors.empty()) return {};
+  std::ranges::sort(errors);
+  return {.pairs = static_cast<int>(errors.size()),
+          .median = median(errors),
+          .p90 = quantile(errors, 0.9)};
 }
 
 /// A statistic a budget may bound from above (rows: from below).
@@ -345,6 +384,7 @@ Scores score_rows(const fs::path& table, const RowsOptions& options) {
   Scores result{.name = table.stem().string(), .rows = {}, .scores = {}, .checks = {}};
   for (Case& one : read_cases(table)) result.rows.push_back(scored(std::move(one), how));
   result.scores = scores_of(result.rows);
+  result.scaling = scaling_of(result.rows);
   if (options.budget) result.checks = checks_of(result.scores, *options.budget);
   result.passed = std::ranges::all_of(result.checks, &ValidationCheck::passed);
   return result;

@@ -28,6 +28,7 @@ struct ScoredRow {
   std::optional<double> low, high;  ///< 90 % interval of the metric, where it follows the step time
   std::string calibration;
   std::string weakest;  ///< provenance
+  std::string job;      ///< equal for rows that differ in GPUs and split only
   double octaves = 0;   ///< farthest outside the calibrated range, in factors of two
   std::string reason;   ///< what to look at first when it is far off
 };
@@ -49,11 +50,20 @@ struct Score {
   std::optional<double> covered;  ///< share of the rows whose interval holds the measured value
 };
 
+/// [M423] Rows of one job at equal batch on different numbers of GPUs, two by two: how well the
+/// ratio of their values is met. Their splits may differ.
+struct StrongScaling {
+  int pairs = 0;
+  double median = 0;  ///< of |predicted ratio / measured ratio - 1|
+  double p90 = 0;
+};
+
 struct Scores {
   std::string name;
   std::vector<ScoredRow> rows;
   std::vector<Score> scores;
   std::vector<ValidationCheck> checks;  ///< empty without a budget
+  StrongScaling scaling = {};
   bool passed = true;
 };
 

@@ -110,3 +110,16 @@ TEST_CASE("offloading the residual saves 4 N less two buffers in the total, too"
   scenario.strategy.offload.residual = true;
   CHECK((resident - need_of(scenario).total).si() == 4 * 1'831'201'280.0 - 2 * 4 * 32'000.0 * 2560);
 }
+
+TEST_CASE("[M424] what the allocator reserves beyond is a share of activations and temporaries") {
+  const spec::Scenario scenario = with_micro_batch(scenario_of(llama_1_8b(), 8), 8);
+  const auto work = workload::workload_of(scenario.model, scenario.training);
+  cost::Profile profile = round_profile();
+  const MemoryNeed without = plan::memory_need(scenario, work, profile);
+  profile.numbers["memory.fragmentation"] = exactly(0.05, cost::Factor::hbm);
+  const MemoryNeed with = plan::memory_need(scenario, work, profile);
+  const Bytes moving = without.activations + without.temporary;
+  CHECK(with.activations == without.activations);
+  CHECK((with.total - without.total).si() == Approx(0.05 * moving.si()).epsilon(1e-12));
+  CHECK(sum_of(with) == Approx(with.total.si()).epsilon(1e-12));
+}

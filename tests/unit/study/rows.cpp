@@ -110,6 +110,23 @@ TEST_CASE("rows are scored by scale, and say what their table knows of them") {
   CHECK(scales == std::vector<std::string>{"9 to 64", "up to 8"});
 }
 
+TEST_CASE("[M423] ratios of rows at equal batch: an error that two rows share cancels") {
+  const auto predicted = [](int gpus) {
+    const Table table(kHeader + run("a", "x", 1, gpus));
+    return *study::score_rows(table.path(), {.budget = {}, .interval_draws = 0}).rows[0].predicted;
+  };
+  const double four = predicted(4), eight = predicted(8);
+  // Both 30 % off: the ratio is met. Another source makes no pair, nor does the same count.
+  const Table met(kHeader + run("a", "x", 1.3 * four, 4) + run("b", "x", 1.3 * eight, 8) +
+                  run("c", "y", 1, 8) + run("d", "y", 2, 8));
+  const study::Scores scores = study::score_rows(met.path(), {.budget = {}, .interval_draws = 0});
+  CHECK(scores.scaling.pairs == 1);
+  CHECK(scores.scaling.median == Approx(0).margin(1e-4));  // decimals of the table
+  const Table off(kHeader + run("a", "x", 1.25 * four, 4) + run("b", "x", eight, 8));
+  CHECK(study::score_rows(off.path(), {.budget = {}, .interval_draws = 0}).scaling.median ==
+        Approx(0.25).epsilon(1e-3));
+}
+
 TEST_CASE("a budget bounds statistics of groups, and what it bounds must exist") {
   const Table table(kHeader + run("a", "x", 1, 8));
   const fs::path budget = table.write(
