@@ -172,7 +172,8 @@ void use_collectives(Calibration& out, const CalibrationInput& input) {
   else {
     fit_collectives(out.profile, samples, *input.cluster, source, out.report, out.gaps);
     int unusable = 0;
-    add_residuals(out, residuals_of(out.profile, timed_calls(samples, *input.cluster, unusable)));
+    add_residuals(out, residuals_of(out.profile, timed_calls(samples, *input.cluster, unusable),
+                                    *input.cluster));
   }
 }
 

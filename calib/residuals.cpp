@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <tuple>
+#include <utility>
 
+#include "sim/predict/predict.hpp"
 #include "sim/result/metrics.hpp"
 
 namespace scapesim::calib {
@@ -29,22 +31,53 @@ ResidualSet& set_named(std::vector<ResidualSet>& sets, const std::string& name,
   return sets.back();
 }
 
+/// The machine of a call: the cluster, or for other parts of nodes plain ones with its line rates.
+spec::Cluster cluster_of(const TimedCall& call, spec::Cluster cluster) {
+  const int per_node = call.layout.ranks / call.layout.nodes;
+  if (per_node != cluster.gpus_per_node) {
+    spec::Cluster plain;
+    plain.gpus_per_node = per_node;
+    plain.nics_per_node = call.layout.nics_per_node;
+    plain.nic_bandwidth = cluster.nic_bandwidth;
+    plain.node_link_bandwidth = cluster.node_link_bandwidth;
+    plain.fabric.kind = spec::FabricKind::switch_;
+    cluster = std::move(plain);
+  }
+  cluster.gpus = call.layout.ranks;
+  cluster.nodes = std::max(cluster.nodes, call.layout.nodes);
+  return cluster;
+}
+
+/// The call as the simulator times it; an algorithm that the profile does not know is left to its
+/// choice.
+CollectiveTime simulated(const cost::Profile& profile, const TimedCall& call,
+                         const spec::Cluster& cluster) {
+  const std::vector<cost::Mode> modes = cost::modes_of(&profile, call.kind, call.size, call.layout);
+  CollectiveOptions options;
+  if (call.algorithm && std::ranges::any_of(modes, [&](const cost::Mode& mode) {
+        return mode.algorithm == call.algorithm;
+      }))
+    options.algorithm = call.algorithm;
+  return predict_collective(call.kind, call.size, cluster_of(call, cluster), &profile, options);
+}
+
 }  // namespace
 
-std::vector<ResidualSet> residuals_of(const cost::Profile& profile, std::vector<TimedCall> calls) {
+std::vector<ResidualSet> residuals_of(const cost::Profile& profile, std::vector<TimedCall> calls,
+                                      const spec::Cluster& cluster) {
   std::ranges::stable_sort(calls, {}, [](const TimedCall& call) {
     return std::tuple(call.kind, call.layout.nodes, call.layout.ranks);
   });
   std::vector<ResidualSet> sets;
   for (const TimedCall& call : calls) {
-    const Seconds fitted = predicted_alone(profile, call);
+    const CollectiveTime fitted = simulated(profile, call, cluster);
     const double factor = result::busbw_factor(call.kind, call.layout.ranks);
     set_named(sets, name_of_call(call), "collective")
         .rows.push_back({.x = call.size.si(),
                          .measured = call.time,
-                         .fitted = fitted,
+                         .fitted = fitted.time,
                          .measured_busbw = factor * (call.size / call.time),
-                         .fitted_busbw = factor * (call.size / fitted)});
+                         .fitted_busbw = fitted.busbw});
   }
   sort_rows(sets);
   return sets;

@@ -27,8 +27,10 @@ struct ResidualSet {
   std::vector<Residual> rows;
 };
 
-/// By collective and layout, ascending in size.
-std::vector<ResidualSet> residuals_of(const cost::Profile& profile, std::vector<TimedCall> calls);
+/// By collective and layout, ascending in size; fitted as the simulator times a call on the
+/// cluster.
+std::vector<ResidualSet> residuals_of(const cost::Profile& profile, std::vector<TimedCall> calls,
+                                      const spec::Cluster& cluster);
 /// Computation and communication over GPUs.
 std::vector<ResidualSet> residuals_of(const cost::Profile& profile,
                                       const std::vector<TrainingRun>& runs);

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import re
 import resource
 import shutil
@@ -115,7 +116,7 @@ class Logs(ReportTest):
     def test_a_log_needs_one_series_and_its_gpus(self):
         log = self.logs()[0]
         self.assertIn("--series", self.refused("scale", SCENARIO, "--gpus", "4", "--against", log))
-        bare = self.write("bare.log", open(log, encoding="utf-8").read().split("\n", 1)[1])
+        bare = self.write("bare.log", pathlib.Path(log).read_text(encoding="utf-8").split("\n", 1)[1])
         call_ = ("scale", SCENARIO, "--series", "AdamS", "--gpus", "4", "--against")
         self.assertIn("bare.log@64", self.refused(*call_, bare))
         self.assertIn("14.1200", self.done(*call_, bare + "@4"))
