@@ -176,8 +176,9 @@ TEST_CASE("[M212] without overlap nothing runs beside a tensor-parallel collecti
   spec::Scenario s = plain();
   s.parallelism.tp = 2;
   const auto beside = [&] {
+    const auto layer = work_of(s).layers[1];
     int count = 0;
-    for (const Operation& operation : work_of(s).layers[1].backward)
+    for (const Operation& operation : layer.backward)
       if (const auto* exchange = std::get_if<workload::Exchange>(&operation.shape))
         count += !exchange->overlaps.empty();
     return count;
