@@ -150,10 +150,14 @@ void JournalWriter::lock() {
 
 JournalWriter JournalWriter::create(const fs::path& path, const Identity& identity) {
   constexpr mode_t kMode = 0666;  // less the user's umask
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, kMode);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, kMode);
   if (fd < 0) fail(path, "cannot write: " + reason());
   JournalWriter writer(path, fd);
   writer.lock();
+  // Whoever made an empty one was killed before the first line.
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) fail(path, "cannot read: " + reason());
+  if (status.st_size > 0) fail(path, "is there already");
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const auto& [name, text] : identity) json[name] = text;
   try {

@@ -57,9 +57,16 @@ void make_folder(const fs::path& folder) {
   if (!fs::is_directory(folder, failure)) fail(folder, "is no folder");
 }
 
+/// A journal without a line was left by a process that was killed before its first.
+bool is_begun(const fs::path& journal) {
+  std::error_code failure;
+  const std::uintmax_t size = fs::file_size(journal, failure);
+  return !failure && size > 0;
+}
+
 void refuse_old_results(const fs::path& folder) {
   std::error_code ignored;
-  if (!journals_in(folder).empty())
+  if (std::ranges::any_of(journals_in(folder), is_begun))
     fail(folder, "holds a sweep already", "go on with it by --resume, or take another folder");
   for (const std::string_view name : {kJsonlName, kCsvName})
     if (fs::exists(folder / name, ignored))
@@ -104,9 +111,7 @@ SweepFolder SweepFolder::open(const fs::path& folder, const Identity& identity, 
       if (on_shard(point)) result.missing_.push_back(point);
     return result;
   }
-  std::error_code ignored;
-  if (!fs::exists(main, ignored))
-    fail(folder, "holds no sweep to resume", "leave --resume out to begin one");
+  if (!is_begun(main)) fail(folder, "holds no sweep to resume", "leave --resume out to begin one");
   SweepFolder result(JournalWriter::reopen(main));
   std::vector<bool> done(size, false);
   Problems problems;

@@ -202,6 +202,14 @@ class Interruptions(SweepTest):
             self.assertEqual(len(set(points)), 120)
         self.assertGreater(kills, 10)
 
+    def test_killed_before_the_first_line_it_may_begin_again(self):
+        os.mkdir(self.path("empty"))
+        open(os.path.join(self.path("empty"), "journal"), "w", encoding="utf-8").close()
+        self.assertIn("holds no sweep to resume",
+                      self.refused("sweep", *SWEEP, "-o", self.path("empty"), "--resume"))
+        self.sweep("empty")
+        self.assertIn("holds a sweep already", self.refused("sweep", *SWEEP, "-o", self.path("empty")))
+
     def test_interrupted_it_keeps_its_journal_and_says_how_to_go_on(self):
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             for attempt in range(5):
