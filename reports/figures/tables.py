@@ -3,7 +3,7 @@
 
 from figures.results import infeasible_of, label_of, runs_of
 
-MOST_ROWS = 3000  # of a table on the page; the file holds the rest
+MOST_ROWS = 1000  # of a table on the page; the file holds the rest
 GIB = 2 ** 30
 
 
