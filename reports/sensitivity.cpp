@@ -107,6 +107,22 @@ std::string roofs_text(const Sensitivity& s) {
       rows);
 }
 
+std::string disturbances_text(const Sensitivity& s) {
+  Rows rows;
+  for (const study::Disturbance& row : s.disturbances)
+    rows.push_back({row.name, signed_percent(row.slowdown - 1),
+                    row.low ? fmt::format("{} to {}", signed_percent(*row.low - 1),
+                                          signed_percent(*row.high - 1))
+                            : "",
+                    fmt::format("{} = {}", row.key, row.value)});
+  if (rows.empty()) return "";
+  return "\n" + table({{"one part is slow", Align::left},
+                       {"step time"},
+                       {"90 % interval"},
+                       {"", Align::left}},
+                      rows);
+}
+
 std::string alternative_text(const study::Alternative& row, Seconds base) {
   if (!row.step_time) return "does not fit";
   return signed_percent(*row.step_time / base / row.tokens_ratio - 1);
@@ -178,6 +194,19 @@ Json alternatives_json(const Sensitivity& s) {
   return list;
 }
 
+Json disturbances_json(const Sensitivity& s) {
+  Json list = Json::array();
+  for (const study::Disturbance& row : s.disturbances)
+    list.push_back({{"name", row.name},
+                    {"key", row.key},
+                    {"value", row.value},
+                    {"step_time_s", parts::number(row.step_time)},
+                    {"slowdown", parts::number(row.slowdown)},
+                    {"slowdown_low", parts::or_null(row.low)},
+                    {"slowdown_high", parts::or_null(row.high)}});
+  return list;
+}
+
 Json roofs_json(const Sensitivity& s) {
   Json list = Json::array();
   for (const study::Roof& roof : s.roofs)
@@ -206,6 +235,7 @@ Json series_json(const Sensitivity& s) {
   json["parts"] = parts_json(s);
   json["alternatives"] = alternatives_json(s);
   json["roofs"] = roofs_json(s);
+  json["disturbances"] = disturbances_json(s);
   return json;
 }
 
@@ -221,8 +251,8 @@ std::string sensitivity_text(const Sensitivity& s) {
   return fmt::format("{}\nstep time   {}\n\n",
                      title(s.point.scenario, s.point.series, s.point.gpus),
                      text_of(run.step_time)) +
-         tornado_text(s) + "\n" + bounds_text(s) + "\n" + roofs_text(s) + alternatives_text(s) +
-         rests_on({&s.point, 1});
+         tornado_text(s) + "\n" + bounds_text(s) + "\n" + roofs_text(s) + disturbances_text(s) +
+         alternatives_text(s) + rests_on({&s.point, 1});
 }
 
 std::string sensitivity_json(std::span<const Sensitivity> series) {

@@ -60,6 +60,7 @@ Action declare_explain(CLI::App& app);
 Action declare_report(CLI::App& app);
 Action declare_compare(CLI::App& app);
 Action declare_sensitivity(CLI::App& app);
+Action declare_plan(CLI::App& app);
 
 /// The whole program but for its exit: parses, acts, writes. Throws what actions throw.
 int run_program(std::span<const std::string> arguments);

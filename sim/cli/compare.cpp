@@ -39,7 +39,34 @@ void add_series(std::vector<study::Series>& list, const Options& options, const 
   }
 }
 
-Output compare(const Options& options) {
+/// Options of a study file, which says all by itself; scenarios leave those of the call.
+Options with_study(Options options) {
+  using enum scenario::StudyKey::Type;
+  static constexpr scenario::StudyKey kKeys[] = {{"scenarios", texts}, {"set", texts},
+                                                 {"with", texts},      {"per", text},
+                                                 {"detail", flag},     {"interval", text}};
+  if (options.files.size() != 1) return options;
+  const auto study = scenario::read_study(options.files.front(), "compare", kKeys);
+  if (!study) return options;
+  if (!options.set.empty() || !options.with.empty() || options.detail)
+    refuse("", fmt::format("{} is a study: it says all itself", options.files.front()),
+           "edit it, or give scenarios");
+  options.files.clear();
+  for (const std::string& file : study->texts("scenarios"))
+    options.files.push_back((study->file.parent_path() / file).lexically_normal().string());
+  if (options.files.empty())
+    throw InputError(Problem{
+        {.file = study->file.string()}, "study.scenarios", "missing", "a list of scenario files"});
+  options.set = study->texts("set");
+  options.with = study->texts("with");
+  options.detail = study->flag("detail");
+  if (!study->text("per").empty()) options.per = study->text("per");
+  if (!study->text("interval").empty()) options.interval = study->text("interval");
+  return options;
+}
+
+Output compare(const Options& given) {
+  const Options options = with_study(given);
   std::vector<study::Series> series;
   for (const std::string& file : options.files) {
     add_series(series, options, file, "");

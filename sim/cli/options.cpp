@@ -28,7 +28,7 @@ void add_json_and_csv(CLI::App& app, FormatOptions& options) {
       ->excludes("--json");
 }
 
-void add_scenario(CLI::App& app, ScenarioOptions& options, Intervals intervals) {
+void add_scenario(CLI::App& app, ScenarioOptions& options) {
   app.add_option("SCENARIO", options.file, "Scenario file, e.g. scenarios/vista-llama-1.8b.toml")
       ->required();
   app.add_option("--set", options.set,
@@ -39,11 +39,24 @@ void add_scenario(CLI::App& app, ScenarioOptions& options, Intervals intervals) 
   app.add_option("--series", options.series,
                  "Only this series of a scenario with variants (default: all), e.g. --series AdamS")
       ->type_name("NAME");
-  if (intervals == Intervals::none) return;
   app.add_option("--interval", options.interval,
                  "90 % interval of the step time from the spread of the calibration: on or off "
                  "(default: on)")
       ->type_name("on|off");
+}
+
+void take_scenario(const scenario::StudyFile& study, ScenarioOptions& options) {
+  const std::string file = study.file.string();
+  if (!options.set.empty() || !options.series.empty() || options.interval != "on")
+    refuse("", fmt::format("{} is a study: it says its scenario and overrides itself", file),
+           "edit it, or give a scenario");
+  if (study.text("scenario").empty())
+    throw InputError(
+        Problem{{.file = file}, "study.scenario", "missing", "the path of a scenario file"});
+  options.file = study.path("scenario").lexically_normal().string();
+  options.set = study.texts("set");
+  options.series = study.text("series");
+  if (!study.text("interval").empty()) options.interval = study.text("interval");
 }
 
 std::vector<study::Series> load_series(const ScenarioOptions& options, scenario::GpuCount gpus) {
@@ -128,6 +141,23 @@ std::vector<int> parse_counts(const std::string& text, const std::string& option
     if (comma == rest.size()) return counts;
     rest.remove_prefix(comma + 1);
   }
+}
+
+double share_of(std::string_view text, const std::string& option) {
+  const std::string_view whole = text;
+  double scale = 1;
+  if (text.ends_with('%')) {
+    text.remove_suffix(1);
+    scale = 100;
+  }
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  double value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool sound = failure == std::errc{} && end == text.data() + text.size();
+  if (!sound || !(value > 0) || !(value <= scale))
+    refuse(option, fmt::format("\"{}\" is not a share above 0, at most 100 %", whole),
+           "for example 10%");
+  return value / scale;
 }
 
 }  // namespace scapesim::cli

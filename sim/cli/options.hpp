@@ -11,6 +11,7 @@
 #include "reports/json.hpp"
 #include "sim/predict/predict.hpp"
 #include "sim/scenario/load.hpp"
+#include "sim/scenario/study_file.hpp"
 #include "sim/study/scale.hpp"
 
 namespace scapesim::cli {
@@ -33,10 +34,12 @@ struct ScenarioOptions {
   std::string series;
   std::string interval = "on";
 };
-/// Commands without intervals do not offer --interval.
-enum class Intervals { offered, none };
-void add_scenario(CLI::App& app, ScenarioOptions& options,
-                  Intervals intervals = Intervals::offered);
+void add_scenario(CLI::App& app, ScenarioOptions& options);
+
+/// The scenario, overrides, series and interval that a study file names (keys scenario, set,
+/// series, interval). Throws InputError when the command line gave some of them too: a study says
+/// all by itself.
+void take_scenario(const scenario::StudyFile& study, ScenarioOptions& options);
 
 /// The scenario's series (all, or the one of --series) with their profiles. Throws InputError.
 std::vector<study::Series> load_series(const ScenarioOptions& options,
@@ -50,6 +53,9 @@ PredictOptions predict_options(const ScenarioOptions& options, engine::Driver dr
 
 /// Positive integers from "4,8,16", in order. Throws InputError.
 std::vector<int> parse_counts(const std::string& text, const std::string& option);
+
+/// 0.1 of "10%", "10 %" or "0.1": above 0, at most 1. Throws InputError.
+double share_of(std::string_view text, const std::string& option);
 
 /// Adds `--option FILE`; an empty name is refused.
 CLI::Option* add_file(CLI::App& app, const std::string& option, std::string& file,

@@ -28,6 +28,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"search", "Find the best legal split over GPUs, and say why the others lose", declare_search},
     {"breakeven", "Find the network speed and GPU count at which a method stops paying",
      declare_breakeven},
+    {"plan", "Plan a training: how many GPUs, where, how long, at what cost", declare_plan},
     {"collective", "Predict a collective over sizes, as nccl-tests prints it", declare_collective},
     {"topology", "Show a cluster's network: counts, bisection, routes", declare_topology},
     {"list", "Show what there is: models, clusters, calibrations, keys, ...", declare_list},

@@ -2,7 +2,6 @@
 // scapesim sensitivity: what a step time depends on, and how short it could be.
 #include "reports/sensitivity.hpp"
 
-#include <charconv>
 #include <fmt/format.h>
 #include <memory>
 
@@ -20,31 +19,27 @@ struct Options {
   std::string change = "10%";
 };
 
-/// 0.1 of "10%" or "0.1".
-double change_of(std::string_view text) {
-  const std::string_view whole = text;
-  double scale = 1;
-  if (text.ends_with('%')) {
-    text.remove_suffix(1);
-    scale = 100;
-  }
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  double value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc{} || end != text.data() + text.size() || !(value / scale > 0) ||
-      !(value / scale < 1))
-    refuse("--change", fmt::format("\"{}\" is not a share between 0 and 100 %", whole),
-           "for example 10%");
-  return value / scale;
+/// Options of a study file, which says all by itself; a scenario leaves those of the call.
+Options with_study(Options options) {
+  using enum scenario::StudyKey::Type;
+  static constexpr scenario::StudyKey kKeys[] = {
+      {"scenario", text}, {"set", texts}, {"series", text}, {"interval", text}, {"change", text}};
+  const auto study = scenario::read_study(options.scenario.file, "sensitivity", kKeys);
+  if (!study) return options;
+  take_scenario(*study, options.scenario);
+  if (!study->text("change").empty()) options.change = study->text("change");
+  return options;
 }
 
-Output sensitivity(const Options& options) {
-  const double change = change_of(options.change);
+Output sensitivity(const Options& given) {
+  const Options options = with_study(given);
+  const double change = share_of(options.change, "--change");
+  if (change >= 1) refuse("--change", "100 % less is nothing", "for example 10%");
   std::vector<study::Sensitivity> results;
   std::vector<study::Point> points;
   for (const study::Series& series : load_series(options.scenario)) {
     results.push_back(study::sensitivity(
-        series, change, {.driver = engine::Driver::standalone, .interval_draws = 0}));
+        series, change, predict_options(options.scenario, engine::Driver::standalone)));
     points.push_back(results.back().point);
   }
   Output output;
@@ -64,7 +59,7 @@ Output sensitivity(const Options& options) {
 
 Action declare_sensitivity(CLI::App& app) {
   const auto options = std::make_shared<Options>();
-  add_scenario(app, options->scenario, Intervals::none);
+  add_scenario(app, options->scenario);
   app.add_option("--change", options->change,
                  "By how much every parameter is made larger and smaller (default: 10%)")
       ->type_name("SHARE");

@@ -7,6 +7,8 @@
 #include "sim/base/check.hpp"
 #include "sim/scenario/keys.hpp"
 #include "sim/scenario/resolve.hpp"
+#include "sim/scenario/toml_text.hpp"
+#include "topologies/degraded.hpp"
 
 namespace scapesim::scenario {
 namespace {
@@ -48,10 +50,25 @@ std::vector<Difference> differences(const std::vector<const spec::Scenario*>& sc
 Altered altered(const spec::Scenario& scenario, std::string_view key, const Value& value) {
   spec::Scenario other = scenario;
   if (const auto fault = key_of(key).field.store(other, value)) return fault->what;
-  const std::vector<spec::Violation> broken = spec::violations(other);
+  std::vector<spec::Violation> broken = spec::violations(other);
+  if (broken.empty()) broken = topology::degraded_violations(other.cluster);
   if (!broken.empty()) return fmt::format("{}: {}", broken.front().key, broken.front().what);
   other.hash = hash_of(other);
   return other;
+}
+
+void assign(spec::Scenario& scenario, std::string_view key, const std::string& text) {
+  Problems problems;
+  const auto setting = parse_set(fmt::format("{}={}", key, text), 1, problems);
+  problems.raise();
+  const auto row = find_key(setting->section, setting->name);
+  if (!row) {
+    const std::vector<std::string_view> names = names_in_section(setting->section);
+    throw InputError(
+        Problem{{}, std::string(key), "unknown key", did_you_mean(setting->name, names)});
+  }
+  if (auto fault = keys()[*row].field.store(scenario, setting->value))
+    throw InputError(Problem{{}, std::string(key), std::move(fault->what), std::move(fault->hint)});
 }
 
 std::variant<NumberText, std::string> number_of(std::string_view text) {

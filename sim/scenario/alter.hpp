@@ -32,9 +32,16 @@ std::vector<Difference> differences(const std::vector<const spec::Scenario*>& sc
 using Altered = std::variant<spec::Scenario, std::string>;
 Altered altered(const spec::Scenario& scenario, std::string_view key, const Value& value);
 
+/// Sets a key to a text as after --set; rules are not checked. Throws InputError for an unknown key
+/// and a value it does not take.
+void assign(spec::Scenario& scenario, std::string_view key, const std::string& text);
+
 /// The scenario with a quantity ("50GB/s") or number multiplied. Not a key of that kind, and a
 /// value of 0 or none, are reasons not to.
 Altered multiplied(const spec::Scenario& scenario, std::string_view key, double factor);
+
+/// The profile that a cluster preset (or the path of one) says describes it; empty: none.
+std::string usual_profile(const std::string& cluster);
 
 /// The number of a quantity's text and what follows it: {5e10, "B/s"}.
 struct NumberText {

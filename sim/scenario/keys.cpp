@@ -35,16 +35,26 @@ constexpr Range<Bytes> kCapacity{0_B, 1e6_GB};
 constexpr Range<Bytes> kMemory{1_MB, 1e6_GB};
 constexpr Range<Bytes> kChunk{1_MB, 1e6_GB};  // bounds the operations of a step
 
-std::vector<Key> general_keys() {
-  Field description = text(AT(name));
-  description.store = [](spec::Scenario&, const Value& value) -> std::optional<Fault> {
+constexpr Default kUnknown = derived("none: not known");
+
+/// A text for people and other commands: no part of the Spec.
+Field remark() {
+  Field field = text(AT(name));
+  field.store = [](spec::Scenario&, const Value& value) -> std::optional<Fault> {
     const auto read = detail::read_text(value);
     if (const Fault* fault = std::get_if<Fault>(&read)) return *fault;
     return std::nullopt;
   };
-  description.text = nullptr;
+  field.text = nullptr;
+  return field;
+}
+
+std::vector<Key> general_keys() {
   return {{"", "name", preset(AT(name)), derived("the file's name"), "name in results"},
-          {"", "description", description, derived("none"), "one line for people"}};
+          {"", "description", remark(), derived("none"), "one line for people"},
+          {"", "usual_profile", remark(), kUnknown,
+           "of a cluster preset: the profile of calib/profiles that describes it; plan --clusters "
+           "takes it"}};
 }
 
 std::vector<Key> model_keys() {
@@ -410,27 +420,35 @@ std::vector<Key> cluster_keys() {
        optional_quantity<Watts>(AT(cluster.gpu_power), Range<Watts>{Watts(0), Watts(1e6)}),
        kFromSpec, "board power under load"},
       {"cluster", "gpu_price", hourly_price(), kFromSpec, "per GPU"},
-      {"cluster", "node_power",
-       optional_quantity<Watts>(AT(cluster.node_power), Range<Watts>{Watts(0), Watts(1e7)}),
-       kFromSpec, "of a whole node under load, its GPUs included; for plan"},
-      {"cluster", "pue", optional_number(AT(cluster.power_usage_effectiveness), {1, 10}), kFromSpec,
-       "power usage effectiveness of the building; for plan"},
-      {"cluster", "carbon_intensity", carbon_intensity(), kFromSpec,
-       "CO2 equivalent of its electricity; for plan"},
-      {"cluster", "node_mtbf",
-       optional_quantity<Seconds>(AT(cluster.node_mtbf), Range<Seconds>{60_s, 1e10_s}), kFromSpec,
-       "mean time between failures of one node that stop the job; for plan"},
-      {"cluster", "restart_time",
-       optional_quantity<Seconds>(AT(cluster.restart_time), Range<Seconds>{0_s, 1e7_s}), kFromSpec,
-       "from a failure until training goes on from the checkpoint; for plan"},
-      {"cluster", "storage_bandwidth",
-       optional_quantity<BytesPerSecond>(AT(cluster.storage_bandwidth), kBandwidth), kFromSpec,
-       "that a checkpoint is written with, all nodes together; for plan"},
       {"cluster", "stragglers", stragglers(), kFromSpec,
        "GPUs and nodes that compute slower than the others, and how many times as long they take"},
       {"cluster", "other_gpus", other_gpus(), kFromSpec,
        "nodes with another GPU: that of a cluster preset, computing as a profile says"},
   };
+}
+
+// What only plans read: no part of what is simulated, so that a scenario's hash leaves it out.
+std::vector<Key> planning_keys() {
+  std::vector<Key> list = {
+      {"cluster", "node_power",
+       optional_quantity<Watts>(AT(cluster.node_power), Range<Watts>{Watts(0), Watts(1e7)}),
+       kUnknown, "of a whole node under load, its GPUs included; for plan"},
+      {"cluster", "pue", optional_number(AT(cluster.power_usage_effectiveness), {1, 10}), kUnknown,
+       "power usage effectiveness of the building; for plan"},
+      {"cluster", "carbon_intensity", carbon_intensity(), kUnknown,
+       "CO2 equivalent of its electricity; for plan"},
+      {"cluster", "node_mtbf",
+       optional_quantity<Seconds>(AT(cluster.node_mtbf), Range<Seconds>{60_s, 1e10_s}), kUnknown,
+       "mean time between failures of one node that stop the job; for plan"},
+      {"cluster", "restart_time",
+       optional_quantity<Seconds>(AT(cluster.restart_time), Range<Seconds>{0_s, 1e7_s}), kUnknown,
+       "from a failure until training goes on from the checkpoint; for plan"},
+      {"cluster", "storage_bandwidth",
+       optional_quantity<BytesPerSecond>(AT(cluster.storage_bandwidth), kBandwidth), kUnknown,
+       "that a checkpoint is written with, all nodes together; for plan"},
+  };
+  for (Key& key : list) key.field.text = nullptr;
+  return list;
 }
 
 std::vector<Key> calibration_keys() {
@@ -468,9 +486,10 @@ std::vector<Key> jitter_keys() {
 
 std::vector<Key> all_keys() {
   std::vector<Key> all;
-  for (const auto& part : {general_keys(), model_keys(), attention_keys(), expert_keys(),
-                           training_keys(), parallelism_keys(), strategy_keys(), method_keys(),
-                           cluster_keys(), calibration_keys(), collective_keys(), jitter_keys()})
+  for (const auto& part :
+       {general_keys(), model_keys(), attention_keys(), expert_keys(), training_keys(),
+        parallelism_keys(), strategy_keys(), method_keys(), cluster_keys(), planning_keys(),
+        calibration_keys(), collective_keys(), jitter_keys()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "sim/base/file.hpp"
+#include "sim/scenario/alter.hpp"
 #include "sim/scenario/huggingface.hpp"
 #include "sim/scenario/load.hpp"
 
@@ -40,7 +41,9 @@ void check_preset(const Document& document, std::string_view section, Problems& 
     const bool sequence = model && setting.section == "training" && setting.name == "sequence";
     const bool own =
         setting.section == section && setting.name != "preset" && setting.name != "huggingface";
-    if (!own && !sequence && setting.name != "description")
+    const bool remark =
+        setting.name == "description" || (!model && setting.name == "usual_profile");
+    if (!own && !sequence && !remark)
       problems.add(setting.key_place, key_text(setting.section, setting.name),
                    fmt::format("a {} preset does not take this key", section),
                    fmt::format("keys of [{}]{}", section, model ? " and training.sequence" : ""));
@@ -57,17 +60,21 @@ Document read_preset(const fs::path& file, const Setting& chosen) {
   return document;
 }
 
+/// A text outside any table; empty without one.
+std::string text_in(const Document& document, std::string_view name) {
+  for (const Setting& setting : document.settings)
+    if (setting.section.empty() && setting.name == name)
+      if (const auto* text = std::get_if<std::string>(&setting.value)) return *text;
+  return {};
+}
+
 std::vector<Preset> listed(const fs::path& folder) {
   std::vector<Preset> presets;
   for (const std::string& name : names_in(folder)) {
     Problems problems;
     const Document document = read_document(folder / (name + ".toml"), "preset", problems);
     problems.raise();
-    std::string help;
-    for (const Setting& setting : document.settings)
-      if (setting.section.empty() && setting.name == "description")
-        if (const auto* text = std::get_if<std::string>(&setting.value)) help = *text;
-    presets.push_back({name, help});
+    presets.push_back({name, text_in(document, "description")});
   }
   return presets;
 }
@@ -124,6 +131,15 @@ const Document* PresetFiles::look_up(const Setting& chosen, Problems& problems) 
       problems.add(problem.place, problem.key, problem.what, problem.hint);
     return nullptr;
   }
+}
+
+std::string usual_profile(const std::string& cluster) {
+  const fs::path file =
+      is_path(cluster) ? fs::path(cluster) : folder_of("cluster") / (cluster + ".toml");
+  Problems problems;
+  const Document document = read_document(file, "cluster", problems);
+  problems.raise();
+  return text_in(document, "usual_profile");
 }
 
 std::vector<Preset> model_presets() { return listed(folder_of("model")); }

@@ -89,13 +89,9 @@ constexpr Machine kMachines[] = {
 
 bool is_hardware(const scenario::KeyValue& key) {
   static constexpr std::string_view kTypes[] = {"bytes/s", "seconds", "FLOP/s", "number"};
-  // What a step does not depend on.
-  static constexpr std::string_view kElse[] = {"cluster.pue", "cluster.node_mtbf",
-                                               "cluster.restart_time", "cluster.storage_bandwidth"};
   return (key.key.starts_with("cluster.") || key.key.starts_with("strategy.") ||
           key.key.starts_with("model.")) &&
-         std::ranges::find(kTypes, key.type) != std::end(kTypes) &&
-         std::ranges::find(kElse, key.key) == std::end(kElse);
+         std::ranges::find(kTypes, key.type) != std::end(kTypes);
 }
 
 /// Numbers of rates and times; not of what else a profile holds, whole counts and limits of size.

@@ -12,6 +12,7 @@
 #include "sim/scenario/keys.hpp"
 #include "sim/scenario/load.hpp"
 #include "sim/scenario/resolve.hpp"
+#include "sim/study/capacity.hpp"
 #include "sim/study/scale.hpp"
 
 namespace scapesim::study {
@@ -19,8 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 8> kOwnColumns = {"row",    "source", "quality", "note",
-                                                         "reason", "metric", "value",   "scenario"};
+constexpr std::array<std::string_view, 9> kOwnColumns = {
+    "row", "source", "quality", "note", "reason", "metric", "value", "scenario", "tokens"};
+
+/// A metric of whole trainings; its rows tell the tokens.
+constexpr std::string_view kGpuHours = "gpu_hours";
 
 /// Positions of the table's own columns in a row.
 using Columns = std::map<std::string, std::size_t, std::less<>>;
@@ -74,6 +78,7 @@ std::string job_of(const ScoredRow& row, spec::Scenario scenario) {
 /// A row as a scenario with its profile, and what was measured.
 struct Case {
   ScoredRow row;
+  Tokens tokens;  ///< of kGpuHours
   Series series;
 };
 
@@ -93,6 +98,7 @@ class Reader {
     result.row.metric = metric(row.cells[columns_.at("metric")]);
     result.row.measured =
         positive_number(csv_, row.cells[columns_.at("value")], "value", problems_);
+    result.tokens = tokens(row, result.row.metric);
     result.series.scenario = scenario(row);
     const spec::Scenario& s = result.series.scenario;
     result.row.model = s.model.name;
@@ -114,11 +120,22 @@ class Reader {
   std::string metric(const CsvCell& cell) {
     std::vector<std::string_view> names;
     for (const Metric& known : metrics()) names.push_back(known.name);
+    names.push_back(kGpuHours);
     if (std::ranges::find(names, cell.text) == names.end())
       problems_.add(place_of(csv_, cell), "metric",
                     fmt::format("\"{}\" is not a metric", cell.text),
                     did_you_mean(cell.text, names));
     return cell.text;
+  }
+
+  Tokens tokens(const CsvRow& row, std::string_view metric) {
+    if (metric != kGpuHours) return {};
+    const auto column = columns_.find("tokens");
+    if (column != columns_.end())
+      return Tokens(positive_number(csv_, row.cells[column->second], "tokens", problems_));
+    problems_.add(place_of(csv_, row.cells[columns_.at("metric")]), "metric",
+                  "gpu_hours needs the tokens of the training", "add a column tokens");
+    return {};
   }
 
   spec::Scenario scenario(const CsvRow& row) {
@@ -167,7 +184,7 @@ void add_interval(const result::Run& run, ScoredRow& row) {
   if (!run.has_interval) return;
   const double shortest = run.step_time_low / run.step_time;
   const double longest = run.step_time_high / run.step_time;
-  if (row.metric == "step_time_s") {
+  if (row.metric == "step_time_s" || row.metric == kGpuHours) {
     row.low = *row.predicted * shortest;
     row.high = *row.predicted * longest;
   } else if (row.metric.starts_with("tokens_per_s") || row.metric == "mfu") {
@@ -191,8 +208,15 @@ void add_reason(const result::Run& run, ScoredRow& row) {
   if (!told.empty()) row.reason = told;
 }
 
-ScoredRow scored(Case one, const PredictOptions& options) {
-  ScoredRow row = std::move(one.row);
+double predicted_value(const Case& one, const result::Run& run) {
+  if (one.row.metric == kGpuHours)
+    return plan_of(one.series.scenario, one.series.profile.id, run, {.tokens = one.tokens})
+        .gpu_hours;
+  return std::ranges::find(metrics(), one.row.metric, &Metric::name)->predicted(run);
+}
+
+ScoredRow scored(const Case& one, const PredictOptions& options) {
+  ScoredRow row = one.row;
   row.calibration = one.series.profile.id;
   const result::Outcome outcome = predict(one.series.scenario, one.series.profile, options).outcome;
   const auto* run = std::get_if<result::Run>(&outcome);
@@ -200,7 +224,7 @@ ScoredRow scored(Case one, const PredictOptions& options) {
     row.reason = std::get<result::Infeasible>(outcome).reason;
     return row;
   }
-  row.predicted = std::ranges::find(metrics(), row.metric, &Metric::name)->predicted(*run);
+  row.predicted = predicted_value(one, *run);
   row.weakest = run->weakest_provenance;
   add_interval(*run, row);
   add_reason(*run, row);
@@ -374,6 +398,8 @@ std::span<const TableSuite> table_suites() {
        "calib/data/training-runs.csv", "calib/data/training-budget.csv"},
       {"vtrain", "vTrain's public step times on A100", "calib/data/vtrain-runs.csv",
        "calib/data/vtrain-budget.csv"},
+      {"gpu-hours", "GPU-hours of whole published trainings", "calib/data/gpu-hours.csv",
+       "calib/data/gpu-hours-budget.csv"},
   };
   return kSuites;
 }
@@ -382,7 +408,7 @@ Scores score_rows(const fs::path& table, const RowsOptions& options) {
   const PredictOptions how{.driver = engine::Driver::standalone,
                            .interval_draws = options.interval_draws};
   Scores result{.name = table.stem().string(), .rows = {}, .scores = {}, .checks = {}};
-  for (Case& one : read_cases(table)) result.rows.push_back(scored(std::move(one), how));
+  for (const Case& one : read_cases(table)) result.rows.push_back(scored(one, how));
   result.scores = scores_of(result.rows);
   result.scaling = scaling_of(result.rows);
   if (options.budget) result.checks = checks_of(result.scores, *options.budget);

@@ -68,10 +68,10 @@ struct Scores {
 };
 
 /// Reads and predicts a table. Columns: keys of a scenario ("cluster.gpus"), `scenario` (a file
-/// below the keys, relative to the table), `metric` and `value`, and for people `row`, `source`,
-/// `quality`, `note`, `reason` (known of a row that is far off). `budget`, a table
-/// group,statistic,limit,why with groups like "gpu=H100" or "all" and statistics median, mean, p90,
-/// bias, worst, infeasible. Throws InputError with every problem of all rows.
+/// below the keys, relative to the table), `metric` and `value`, `tokens` for the metric gpu_hours,
+/// and for people `row`, `source`, `quality`, `note`, `reason` (known of a row that is far off).
+/// `budget`, a table group,statistic,limit,why with groups like "gpu=H100" or "all" and statistics
+/// median, mean, p90, bias, worst, infeasible. Throws InputError with every problem of all rows.
 struct RowsOptions {
   std::optional<std::filesystem::path> budget;
   int interval_draws = 16;

@@ -216,6 +216,7 @@ Sensitivity sensitivity(const Series& series, double change, const PredictOption
   add_bounds(result, base, base_run);
   add_alternatives(result, base, base_run);
   result.roofs = roofs_of(prediction);
+  result.disturbances = disturbances(series, base_run, options);
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/study/disturbances.hpp"
 #include "sim/study/parameters.hpp"
 #include "sim/study/point.hpp"
 #include "sim/study/roofs.hpp"
@@ -53,6 +54,7 @@ struct Sensitivity {
   std::vector<PartBound> parts = {};             ///< longest first
   std::vector<Alternative> alternatives = {};    ///< fastest per token first
   std::vector<Roof> roofs = {};
+  std::vector<Disturbance> disturbances = {};
 };
 
 /// `change` is between 0 and 1, that of the what-ifs.

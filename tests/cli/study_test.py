@@ -3,6 +3,7 @@
 
 import csv
 import io
+import os
 import unittest
 
 from program import INFEASIBLE, SCENARIO, ProgramTest, call
@@ -94,6 +95,95 @@ class Sensitivity(ProgramTest):
         document = self.document("sensitivity", INFEASIBLE, code=3)
         self.assertIn("does not fit", document["infeasible"])
         self.assertNotIn("parameters", document)
+
+
+class Plan(ProgramTest):
+    CALL = ("plan", "scenarios/plan-llama2-13b.toml", "--tokens", "100B", "--interval", "off")
+
+    def test_the_best_is_the_cheapest_that_meets_the_deadline(self):
+        document = self.document(*self.CALL, "--deadline", "10d", "--clusters", "aws-p5,aws-p4d", "--max-gpus", "512")
+        self.assertEqual(document["schema"], "scapesim.plan/1")
+        self.assertEqual({p["cluster"] for p in document["plans"]}, {"aws-p5", "aws-p4d"})
+        self.assertEqual({p["calibration"] for p in document["plans"]}, {"h100-sxm-efa", "a100-sxm-40gb"})
+        meets = [p for p in document["plans"] if p["meets"]]
+        self.assertEqual(document["plans"][0]["cost_usd"], min(p["cost_usd"] for p in meets))
+        for plan in document["plans"]:
+            if plan["infeasible"] is None:
+                self.assertEqual(plan["meets"], plan["time_s"] <= 10 * 86400)
+                self.assertAlmostEqual(plan["gpu_hours"], plan["gpus"] * plan["busy_s"] / 3600, delta=1e-6)
+                # The file states failures of its own cluster only; another's are not known.
+                if plan["cluster"] == "aws-p5":
+                    self.assertTrue(0.9 < plan["goodput"] < 1)
+                else:
+                    self.assertIsNone(plan["goodput"])
+        self.assertLess(document["plans"][document["next_better"]]["cost_usd"], document["plans"][0]["cost_usd"])
+
+    def test_exit_codes(self):
+        text = self.done(*self.CALL, "--deadline", "1h", "--max-gpus", "64", code=1)
+        self.assertIn("no plan meets the goal; the nearest:", text)
+        self.done(*self.CALL, "--max-gpus", "8", "--set", "cluster.gpu_memory=10GiB", "--json", code=3)
+        for wrong in (("--deadline", "30"), ("--budget", "-1"), ("--objective", "speed"),
+                      ("--clusters", "workstation-25gbe"), ("--vary", "parallelism.tp"), ("--vary", "parallelism.tq=1"),
+                      ("--max-gpus", "0"), ("--utilisation", "120%")):
+            process = call(*self.CALL, *wrong)
+            self.assertEqual((process.returncode, process.stdout), (2, ""), wrong)
+
+    def test_tokens_are_needed_and_counted(self):
+        for tokens in ((), ("--tokens", "many"), ("--tokens", "-1B"), ("--tokens", "1e30")):
+            process = call("plan", "scenarios/plan-llama2-13b.toml", *tokens)
+            self.assertEqual((process.returncode, process.stdout), (2, ""), tokens)
+            self.assertIn("--tokens", process.stderr)
+
+    def test_what_is_not_known_is_null(self):
+        document = self.document("plan", "scenarios/llama2-13b-fsdp.toml", "--tokens", "1T", "--max-gpus", "64")
+        for plan in document["plans"]:
+            for key in ("cost_usd", "carbon_kg", "goodput", "failures"):
+                self.assertIsNone(plan[key])
+        process = call("plan", "scenarios/llama2-13b-fsdp.toml", "--tokens", "1T", "--budget", "1M")
+        self.assertEqual(process.returncode, 2)
+        self.assertIn("gpu_price", process.stderr)
+
+    def test_csv_has_a_row_per_plan_and_bytes_repeat(self):
+        rows = list(csv.DictReader(io.StringIO(self.done(*self.CALL, "--csv", "--max-gpus", "64"))))
+        self.assertEqual([int(row["rank"]) for row in rows], list(range(1, len(rows) + 1)))
+        for form in ([], ["--json"], ["--csv"]):
+            self.assertEqual(self.done(*self.CALL, *form), self.done(*self.CALL, *form))
+
+
+class Files(ProgramTest):
+    """Every study as a file, in the words of its options."""
+
+    def study(self, text):
+        return self.write("study.toml", "[study]\n" + text)
+
+    def test_a_study_file_prints_what_the_call_prints(self):
+        scenario = os.path.abspath("scenarios/plan-llama2-13b.toml")
+        file = self.study(f'kind = "plan"\nscenario = "{scenario}"\ntokens = "100B"\ndeadline = "10d"\n'
+                          'clusters = "aws-p5,aws-p4d"\nmax_gpus = "256"\nvary = ["training.micro_batch=1,2"]\n'
+                          'interval = "off"\n')
+        self.assertEqual(self.done("plan", file),
+                         self.done("plan", scenario, "--tokens", "100B", "--deadline", "10d", "--clusters",
+                                   "aws-p5,aws-p4d", "--max-gpus", "256", "--vary", "training.micro_batch=1,2",
+                                   "--interval", "off"))
+        ndr = os.path.abspath("scenarios/vista-llama-1.8b-ndr.toml")
+        file = self.study(f'kind = "sensitivity"\nscenario = "{ndr}"\nseries = "AdamS"\nchange = "5%"\n')
+        self.assertEqual(self.done("sensitivity", file, "--json"),
+                         self.done("sensitivity", ndr, "--series", "AdamS", "--change", "5%", "--json"))
+        file = self.study(f'kind = "compare"\nscenarios = ["{ndr}"]\nwith = ["cluster.taper=2"]\n')
+        self.assertEqual(self.done("compare", file, "--csv"), self.done("compare", ndr, "--with", "cluster.taper=2",
+                                                                        "--csv"))
+
+    def test_a_study_says_all_itself_and_its_mistakes_have_places(self):
+        file = self.study('kind = "plan"\nscenario = "a.toml"\ntokens = "1T"\n')
+        for more in (("--tokens", "2T"), ("--set", "cluster.gpus=8"), ("--vary", "parallelism.tp=1,2")):
+            process = call("plan", file, *more)
+            self.assertEqual((process.returncode, process.stdout), (2, ""), more)
+            self.assertIn("is a study", process.stderr)
+        process = call("plan", self.study('kind = "plan"\ntoken = "1T"\n'))
+        self.assertEqual(process.returncode, 2)
+        self.assertIn('study.toml:3:1: study.token', process.stderr)
+        process = call("compare", self.study('kind = "plan"\n'))
+        self.assertIn("try scapesim plan", process.stderr)
 
 
 if __name__ == "__main__":

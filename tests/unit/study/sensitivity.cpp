@@ -180,3 +180,20 @@ TEST_CASE("alternatives change one choice and are sorted by time per token") {
   }
   CHECK(recompute);
 }
+
+// [M376]
+TEST_CASE("a slow adapter costs what the degraded scenario takes, and its interval holds that") {
+  const study::Series series = series_of("vista-llama-1.8b-ndr.toml", {"cluster.gpus=16"});
+  const PredictOptions draws{.driver = engine::Driver::standalone, .interval_draws = 16};
+  const study::Sensitivity result = study::sensitivity(series, 0.1, draws);
+  const study::Series slow = series_of("vista-llama-1.8b-ndr.toml",
+                                       {"cluster.gpus=16", "cluster.degraded=[\"NIC 0 = 0.5\"]"});
+  const double step = test::step_of(slow.scenario, slow.profile);
+  REQUIRE_FALSE(result.disturbances.empty());
+  const study::Disturbance& row = result.disturbances.front();
+  CHECK(row.step_time.si() == Approx(step).epsilon(1e-12));
+  CHECK(row.slowdown > 1);
+  CHECK(row.low.value() <= row.slowdown);
+  CHECK(row.high.value() >= row.slowdown);
+  CHECK(*row.high - *row.low < row.slowdown - 1);  // narrower than the effect: draws go in pairs
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Capacity planning: so many tokens by a deadline within a budget. Every configuration gets its
+// time to the end, failures included, its GPU-hours, cost, energy and carbon; those that meet the
+// goal are ranked.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/base/named.hpp"
+#include "sim/study/point.hpp"
+#include "sim/study/reliability.hpp"
+#include "sim/study/scale.hpp"
+
+namespace scapesim::study {
+
+enum class Objective { time, cost, energy, gpu_hours };
+inline std::span<const Named<Objective>> names_of(Objective*) {
+  using enum Objective;
+  static constexpr Named<Objective> kRows[] = {
+      {time, "time"}, {cost, "cost"}, {energy, "energy"}, {gpu_hours, "gpu-hours"}};
+  return kRows;
+}
+
+struct Goal {
+  Tokens tokens = {};  ///< at the scenario's own global batch
+  std::optional<Seconds> deadline = {};
+  std::optional<Dollars> budget = {};
+  std::optional<int> most_gpus = {};
+  Objective objective = Objective::gpu_hours;
+  double utilisation = 1;                     ///< share of the calendar in which the job runs
+  std::optional<Tokens> critical_batch = {};  ///< none: tokens do not depend on the batch
+  std::optional<Tokens> base_batch = {};      ///< that `tokens` counts for; none: any
+};
+
+/// What failures do to a run; none where the cluster does not state all it takes.
+struct Failures {
+  Seconds job_mtbf = {};
+  Bytes checkpoint = {};
+  Seconds write = {};
+  Seconds interval = {};  ///< of training between two checkpoints
+  double expected = 0;    ///< failures in the run
+};
+
+/// What an energy counts.
+enum class EnergyScope { gpus, nodes };
+inline std::span<const Named<EnergyScope>> names_of(EnergyScope*) {
+  static constexpr Named<EnergyScope> kRows[] = {{EnergyScope::gpus, "GPUs"},
+                                                 {EnergyScope::nodes, "nodes"}};
+  return kRows;
+}
+
+/// One configuration over the whole training.
+struct RunPlan {
+  spec::Scenario scenario = {};
+  std::string calibration = {};
+  std::string infeasible = {};  ///< why it does not fit; nothing below is filled then
+  Seconds step_time = {};
+  double mfu = 0;
+  Tokens tokens = {};
+  double steps = 0;
+  Seconds training = {};  ///< steps alone
+  std::optional<Failures> failures = {};
+  Seconds busy = {};  ///< checkpoints, failures and restarts included where known
+  Seconds time = {};  ///< of the calendar
+  double gpu_hours = 0;
+  std::optional<Dollars> cost = {};
+  std::optional<Joules> energy = {};
+  EnergyScope energy_scope = EnergyScope::gpus;
+  std::optional<Kilograms> carbon = {};
+  std::optional<double> low, high;  ///< 90 % interval of all times over their value
+  std::optional<double> chance;     ///< share of the profile's draws that meet the goal
+  std::vector<std::string> misses = {};
+  bool meets = false;
+  bool pareto = false;  ///< no other is both faster and cheaper (fewer GPU-hours without prices)
+};
+
+/// Steps of the training over its whole time; none when failures are not known.
+std::optional<double> goodput(const RunPlan& plan);
+
+/// [M374] A prediction carried on over so many tokens.
+RunPlan plan_of(const spec::Scenario& scenario, const std::string& calibration,
+                const result::Run& run, const Goal& goal);
+
+/// One configuration for so many tokens.
+RunPlan plan_run(const Series& series, const Goal& goal, const PredictOptions& options);
+
+struct Capacity {
+  Goal goal;
+  std::vector<RunPlan> plans;  ///< those that meet the goal by objective, then those that miss it
+                               ///< by how much, then those that do not fit
+  std::optional<std::size_t> nearest;      ///< of those that miss, when none meets
+  std::optional<std::size_t> next_better;  ///< the best by objective among those that miss
+  std::vector<std::string> notes;          ///< limits that the enumeration met
+};
+
+/// A key and the values to try.
+struct Choice {
+  std::string key;
+  std::vector<std::string> values;  ///< as after --set
+};
+
+/// Every data-parallel size that divides the batch, on every series, under every combination of the
+/// choices; what breaks a rule is left out. Throws InputError where nothing is left.
+std::vector<Series> configurations(std::span<const Series> series, std::span<const Choice> choices,
+                                   const Goal& goal, std::vector<std::string>& notes);
+
+/// Predicts and ranks. `interval_draws` count for the first plans only.
+Capacity capacity(std::span<const Series> configurations, const Goal& goal,
+                  const PredictOptions& options);
+
+}  // namespace scapesim::study
