@@ -34,6 +34,11 @@ void check_model_split(const Scenario& scenario, Violations& list) {
                     "set ep = 1"});
   if (method == Method::local_sgd && scenario.parallelism.pp > 1)
     list.push_back({"parallelism.pp", "local steps of a pipeline are not simulated", "set pp = 1"});
+  if ((method == Method::zeropp || method == Method::qsdp) && scenario.parallelism.pp > 1)
+    list.push_back(
+        {"parallelism.pp",
+         fmt::format("{} inside the stages of a pipeline is not simulated", name_of(method)),
+         "set pp = 1, or method = \"dense\""});
 }
 
 void check_kernels(const Scenario& scenario, Violations& list) {

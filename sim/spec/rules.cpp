@@ -203,14 +203,16 @@ void check_sharding(const Scenario& scenario, Violations& list) {
   const Parallelism& p = scenario.parallelism;
   const Sharding sharding = strategy.sharding;
   if (sharding == Sharding::none || sharding == Sharding::zero1) return;
-  if (p.pp > 1)
+  if (p.pp > 1 && sharding == Sharding::zero2 && p.virtual_stages > 1)
+    list.push_back({"strategy.sharding", "zero2 of several chunks per stage is not simulated",
+                    "fsdp, or virtual_stages = 1"});
+  if (p.pp > 1 && sharding != Sharding::zero2 && p.schedule == Schedule::zb_h1)
     list.push_back({"strategy.sharding",
-                    fmt::format("{} with a pipeline communicates every gradient once per "
-                                "micro-batch and is not simulated",
+                    fmt::format("zb_h1 needs a layer's parameters twice in its backward pass, {} "
+                                "gathers them once",
                                 name_of(sharding)),
-                    "none or zero1, or pp = 1"});
-  const bool groups = sharding == Sharding::hsdp || strategy.method == Method::zeropp;
-  if (!groups || p.pp > 1) return;
+                    "zero2, or schedule = \"1f1b\""});
+  if (sharding != Sharding::hsdp && strategy.method != Method::zeropp) return;
   if (p.ep > 1 && sharding == Sharding::hsdp)
     list.push_back(
         {"strategy.sharding", "hsdp of split experts is not simulated", "fsdp or ep = 1"});

@@ -52,8 +52,7 @@ FullySharded::FullySharded(const Context& context)
 // issued first.
 Waits FullySharded::layer_needed(Program& program, const LayerPass& pass) {
   Waits needed;
-  const bool kept = pass.direction == Direction::backward && !strategy_.reshard_after_forward;
-  if (!kept && !still_held(pass)) needed = gather_layer(program, pass);
+  if (!kept(pass) && !still_held(pass)) needed = gather_layer(program, pass);
   send_gradients(program, static_cast<std::size_t>(strategy_.prefetch));
   return needed;
 }
@@ -72,7 +71,8 @@ void FullySharded::step_end(Program& program, OpId last) {
   Waits ready = reduced_;
   const OpId upkeep = add_upkeep(program, context_, held_elements(context_), last);
   const Waits gradients = ready.empty() ? Waits{{upkeep}} : ready;
-  also_wait(ready, add_norm(program, context_, gradients));
+  also_wait(ready, sum_embedding(program, gradients));
+  also_wait(ready, add_norm(program, context_, ready.empty() ? gradients : ready));
   const OpId update = add_update(program, context_, held_elements(context_), ready);
   for (const OpId first : first_gathers_)
     program.operations[index(first)].waits_for.push_back({update, 1});
@@ -80,6 +80,27 @@ void FullySharded::step_end(Program& program, OpId last) {
 
 const workload::Layer& FullySharded::layer_of(const LayerPass& pass) const {
   return context_.workload.layers[static_cast<std::size_t>(pass.layer)];
+}
+
+/// Without resharding a layer stays whole until its backward pass; in a pipeline, where the next
+/// micro-batch may be on its way, for the whole step.
+bool FullySharded::kept(const LayerPass& pass) const {
+  if (strategy_.reshard_after_forward) return false;
+  const bool pipelined = context_.mesh.pp > 1 && !pass.first;
+  return pass.direction == Direction::backward || pipelined;
+}
+
+/// [M241] Both ends of a pipeline sum their shares of a tied embedding's gradients.
+std::optional<OpId> FullySharded::sum_embedding(Program& program, const Waits& ready) const {
+  if (context_.tied_embedding == 0) return std::nullopt;
+  const double shares = graph::group_size(context_.mesh, sharded_over(context_, Axis::data));
+  const double element = gradient_bytes(context_.scenario.training.gradient_dtype);
+  return add_call(program, context_,
+                  {.name = "embedding gradient all-reduce",
+                   .kind = CollectiveKind::all_reduce,
+                   .bytes = Bytes(static_cast<double>(context_.tied_embedding) * element / shares),
+                   .axis = Axis::embedding},
+                  Stream::communication, "M241", ready);
 }
 
 /// The layer that ran last is still whole.

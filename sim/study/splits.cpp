@@ -85,14 +85,16 @@ std::vector<Order> orders(const spec::Scenario& scenario, int pp, const Held& he
   return list;
 }
 
-/// With one copy of everything there is nothing to share.
-std::vector<spec::Sharding> shardings(const spec::Scenario& scenario, bool copies,
+/// With one copy of everything there is nothing to share. In a pipeline, gradients or parameters
+/// that are communicated with every micro-batch are tried if the scenario has them.
+std::vector<spec::Sharding> shardings(const spec::Scenario& scenario, int pp, bool copies,
                                       const Held& held) {
+  const spec::Sharding own = scenario.strategy.sharding;
   std::vector<spec::Sharding> offered = all_of<spec::Sharding>();
+  if (pp > 1) offered = {spec::Sharding::none, spec::Sharding::zero1};
   if (!copies) offered = {spec::Sharding::none};
-  if (!copies && scenario.strategy.sharding != spec::Sharding::none)
-    offered.push_back(scenario.strategy.sharding);
-  return values(held, "strategy.sharding", scenario.strategy.sharding, offered);
+  if (std::ranges::find(offered, own) == offered.end()) offered.push_back(own);
+  return values(held, "strategy.sharding", own, offered);
 }
 
 std::vector<int> expert_degrees(const spec::Scenario& scenario, int stage_ranks) {
@@ -174,7 +176,7 @@ std::vector<Split> splits(const spec::Scenario& scenario, const Frame& frame, co
   if (frame.gpus % model_parallel != 0 || own.global_batch % copies != 0) return {};
   const std::vector<Order> all_orders = orders(scenario, frame.pp, held);
   const std::vector<spec::Sharding> all_shardings =
-      shardings(scenario, copies * frame.cp > 1, held);
+      shardings(scenario, frame.pp, copies * frame.cp > 1, held);
   std::vector<Split> list;
   for (const std::int64_t micro_batch :
        values(held, "training.micro_batch", own.micro_batch, divisors(own.global_batch / copies)))

@@ -236,11 +236,30 @@ TEST_CASE("interleaved stages take micro-batches in rounds of pp") {
   CHECK(dense_broken_by(change(6)) == Keys{"training.global_batch"});
 }
 
-TEST_CASE("sharded parameters do not go with a pipeline, nor with scape") {
-  CHECK(dense_broken_by([](Scenario& s) {
-          s.strategy.sharding = Sharding::fsdp;
-          s.parallelism.pp = 2;
-        }) == Keys{"strategy.sharding"});
+TEST_CASE("sharded parameters go with a pipeline, not with its backward pass in halves or scape") {
+  using P = Parallelism;
+  const auto broken = [](const P& parallelism, Sharding sharding) {
+    return dense_broken_by([&](Scenario& s) {
+      s.parallelism = parallelism;
+      s.strategy.sharding = sharding;
+    });
+  };
+  const P halves{.pp = 2, .schedule = Schedule::zb_h1};
+  const P chunks{.pp = 2, .virtual_stages = 2, .schedule = Schedule::interleaved};
+  for (const Sharding sharding : {Sharding::zero3, Sharding::fsdp, Sharding::hsdp}) {
+    CHECK(broken({.pp = 2}, sharding) == Keys{});
+    CHECK(broken(halves, sharding) == Keys{"strategy.sharding"});
+  }
+  CHECK(broken(chunks, Sharding::fsdp) == Keys{});
+  CHECK(broken({.pp = 2}, Sharding::zero2) == Keys{});
+  CHECK(broken(halves, Sharding::zero2) == Keys{});
+  CHECK(broken(chunks, Sharding::zero2) == Keys{"strategy.sharding"});
+  for (const Method method : {Method::zeropp, Method::qsdp})
+    CHECK(dense_broken_by([&](Scenario& s) {
+            s.strategy.method = method;
+            s.strategy.sharding = Sharding::zero3;
+            s.parallelism.pp = 2;
+          }) == Keys{"parallelism.pp"});
   CHECK(broken_by([](Scenario& s) { s.strategy.sharding = Sharding::zero2; }) ==
         Keys{"strategy.sharding"});
   CHECK(dense_broken_by([](Scenario& s) {
