@@ -116,7 +116,10 @@ std::vector<GpuId> placement(const spec::Cluster& cluster) {
   const int per_node = std::min(cluster.gpus, cluster.gpus_per_node);
   std::vector<GpuId> gpus;
   gpus.reserve(static_cast<std::size_t>(cluster.gpus));
+  // The job's last node may have fewer.
+  const int in_last = cluster.gpus - per_node * (static_cast<int>(nodes.size()) - 1);
   const auto add = [&](int node, int local) {
+    if (node == nodes.back() && local >= in_last) return;
     gpus.push_back({static_cast<std::uint32_t>(node * cluster.gpus_per_node + local)});
   };
   if (cluster.placement == spec::Placement::rail) {

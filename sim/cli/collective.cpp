@@ -40,7 +40,8 @@ constexpr std::size_t kMostSizes = 10'000;
 constexpr double kLargestSize = 0x1p60;  // 1 EiB
 constexpr int kMostChunkRanks = 256;     // seconds to minutes of time
 constexpr int kMostFlowRanks = 1024;
-constexpr double kRounding = 1e-12;  // of decimal units: 1.1GB is a whole number of bytes
+constexpr int kMostExchangeRanks = 64;  // of all to all: 4,032 messages at once
+constexpr double kRounding = 1e-12;     // of decimal units: 1.1GB is a whole number of bytes
 
 Bytes parse_size(const std::string& text) {
   const Parsed<Bytes> parsed = parse_bytes(text);
@@ -153,6 +154,13 @@ Output collective(const Options& options) {
       .algorithm = parse_choice<graph::Algorithm>(options.algorithm, "--algorithm"),
       .protocol = parse_choice<graph::Protocol>(options.protocol, "--protocol"),
       .fidelity = parse_fidelity(options.fidelity, cluster.gpus)};
+  if (how.fidelity == Fidelity::flow && kind == graph::CollectiveKind::all_to_all &&
+      cluster.gpus > kMostExchangeRanks)
+    refuse("--fidelity",
+           fmt::format("flow simulates {} GPUs of an all-to-all at most, not {}: it sends every "
+                       "pair's message by itself",
+                       kMostExchangeRanks, cluster.gpus),
+           "fluid has no such limit");
   if (how.fidelity == Fidelity::chunk && kind == graph::CollectiveKind::broadcast)
     refuse("--fidelity", "a broadcast has no chunk-level simulation", "take fluid or flow");
   check_output("--result", options.result, options.against);
@@ -212,8 +220,8 @@ Action declare_collective(CLI::App& app) {
                  "LL, LL128 or Simple (default: auto, the fastest that the profile knows)")
       ->type_name("NAME");
   app.add_option("--fidelity", options->fidelity,
-                 "fluid: one rate per phase; flow: one SimGrid communication per transfer; chunk: "
-                 "one per chunk (default: fluid)")
+                 "fluid: one rate per phase; flow: one SimGrid communication per transfer (1,024 "
+                 "GPUs at most, 64 for an all-to-all); chunk: one per chunk (256) (default: fluid)")
       ->type_name("LEVEL");
   app.add_option("--set", options->set, "Override a key of the cluster, e.g. --set cluster.taper=2")
       ->type_name("KEY=VALUE")

@@ -91,21 +91,41 @@ bool hops_are_alike(const Site& site, const Sheet& sheet) {
   return least == most && elsewhere <= most;
 }
 
+/// [M193] Ways round every node: one, or on a mesh as many as use its links alike, where all nodes
+/// have equally many.
+std::vector<std::vector<Group>> ways_round(const Places& places, const Fabric& fabric) {
+  std::vector<std::vector<Group>> ways;
+  for (const std::span<const GpuId> node : places.nodes) ways.push_back(fabric.node_rings(node));
+  const auto as_first = [&](const std::vector<Group>& node) {
+    return node.size() == ways.front().size();
+  };
+  if (std::ranges::all_of(ways, as_first)) return ways;
+  for (std::size_t node = 0; node < ways.size(); ++node)
+    ways[node] = {Group(places.nodes[node].begin(), places.nodes[node].end())};
+  return ways;
+}
+
+/// Appends a node's GPUs so that the last one uses the node's NIC number `rail`.
+void append_turned(Group& ring, const Fabric& fabric, const Group& node, std::size_t rail) {
+  const auto first = static_cast<std::ptrdiff_t>(nic_ends(fabric, node)[rail]) + 1;
+  ring.insert(ring.end(), node.begin() + first, node.end());
+  ring.insert(ring.end(), node.begin(), node.begin() + first);
+}
+
 }  // namespace
 
-/// One ring inside a node, else one per rail, turned inside every node so that its last GPU there
-/// uses the node's c-th NIC.
+/// Inside a node one ring per way round it, else one per way and rail, turned inside every node so
+/// that its last GPU there uses the node's c-th NIC.
 std::vector<Group> rings_of(const Places& places, const Fabric& fabric, std::size_t rails) {
-  if (places.nodes.size() == 1 || places.nodes.size() == places.ranks.size()) return {places.ranks};
-  std::vector<Group> rings(rails);
-  for (const std::span<const GpuId> node : places.nodes) {
-    const std::vector<std::size_t> ends = nic_ends(fabric, node);
-    for (std::size_t ring = 0; ring < rails; ++ring) {
-      const auto first = static_cast<std::ptrdiff_t>(ends[ring]) + 1;
-      rings[ring].insert(rings[ring].end(), node.begin() + first, node.end());
-      rings[ring].insert(rings[ring].end(), node.begin(), node.begin() + first);
+  if (places.nodes.size() == places.ranks.size()) return {places.ranks};
+  const std::vector<std::vector<Group>> ways = ways_round(places, fabric);
+  if (ways.size() == 1) return ways.front();
+  std::vector<Group> rings;
+  for (std::size_t rail = 0; rail < rails; ++rail)
+    for (std::size_t way = 0; way < ways.front().size(); ++way) {
+      Group& ring = rings.emplace_back();
+      for (const std::vector<Group>& node : ways) append_turned(ring, fabric, node[way], rail);
     }
-  }
   return rings;
 }
 
@@ -140,20 +160,25 @@ std::vector<Stage> lay_ring(const Site& site, const CollectiveCall& call, Sheet:
   Stage stage{.sheet = Sheet(site.fabric, keep)};
   const std::size_t hops = site.ranks - (call.kind == CollectiveKind::broadcast ? 1 : 0);
   const auto rails = static_cast<std::size_t>(site.rails);
-  std::size_t most_between = 0;
-  for (const Places& places : site.groups)
-    for (const Group& ring : rings_of(places, site.fabric, rails)) {
+  std::vector<std::vector<Group>> rings_of_group;
+  std::size_t most_between = 0, most_rings = 0;
+  for (const Places& places : site.groups) {
+    rings_of_group.push_back(rings_of(places, site.fabric, rails));
+    most_rings = std::max(most_rings, rings_of_group.back().size());
+  }
+  for (const std::vector<Group>& rings : rings_of_group)
+    for (const Group& ring : rings) {
       std::size_t between = 0;
       for (std::size_t i = 0; i < hops; ++i) {
         const GpuId from = ring[i], to = ring[(i + 1) % ring.size()];
-        stage.sheet.send(from, to, 1);
+        stage.sheet.send(from, to, most_rings / rings.size());
         between += site.fabric.node_of(from) != site.fabric.node_of(to) ? 1 : 0;
       }
       most_between = std::max(most_between, between);
     }
   const bool whole = call.kind == CollectiveKind::broadcast;
   stage.numerator = whole ? 1 : site.ranks - 1;
-  stage.denominator = (whole ? 1.0 : site.ranks) * site.rails;
+  stage.denominator = (whole ? 1.0 : site.ranks) * static_cast<double>(most_rings);
   stage.ring_steps = site.ranks - 1;
   const double share = static_cast<double>(most_between) / static_cast<double>(hops);
   stage.steps_between = stage.ring_steps * share;

@@ -214,6 +214,7 @@ class Collective(ProgramTest):
                           ("all-reduce", *cluster, "--gpus", "4", "--fidelity", "packet"),
                           ("all-reduce", *cluster, "--gpus", "512", "--fidelity", "chunk"),
                           ("broadcast", *cluster, "--gpus", "4", "--fidelity", "chunk"),
+                          ("all-to-all", *cluster, "--gpus", "128", "--fidelity", "flow"),
                           ("all-reduce", *cluster, "--gpus", "4", "--profile", "nobody"),
                           ("all-redoce", *cluster, "--gpus", "4"), ("all-reduce", "--cluster", "none", "--gpus", "4")):
             with self.subTest(arguments):

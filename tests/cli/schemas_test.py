@@ -16,6 +16,7 @@ GOLDEN = "tests/golden"
 
 # One call or more for every schema; the exit code where it is not 0.
 CALLS = [
+    ("run", *ONE, "--set", "jitter.compute=5%"),
     ("run", *ONE),
     ("run", "scenarios/gpt3-175b-1024.toml", "--interval", "off"),
     ("run", SCENARIO, "--explain", "step_time", *OFF),

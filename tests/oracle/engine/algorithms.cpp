@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
 
 #include "sim/base/error.hpp"
 #include "sim/engine/chunk.hpp"
@@ -96,6 +97,61 @@ TEST_CASE("on a switch, where all NICs are equally full, flows end when the flui
       CHECK(fluid_ends(fabric, {set}, {one})[0].si() ==
             Approx(engine::flow_level_ends(fabric, {set}, {one})[0].si()).epsilon(1e-9).margin(0));
     }
+}
+
+namespace {
+
+/// Whether every transfer of a stage moves as much as every other and crosses a link that is as
+/// full as any: then one class of links is the bottleneck of all.
+bool one_bottleneck(const topology::Fabric& fabric, const plan::Stage& stage) {
+  const auto fill = [&](topology::LinkId link) {
+    return static_cast<double>(stage.sheet.flows()[index(link)]) / fabric.link(link).capacity.si();
+  };
+  double most = 0;
+  for (std::uint32_t link = 0; link < stage.sheet.flows().size(); ++link)
+    most = std::max(most, fill({link}));
+  const auto& transfers = stage.sheet.transfers();
+  return std::ranges::all_of(transfers, [&](const plan::Transfer& transfer) {
+    return transfer.units == transfers.front().units &&
+           std::ranges::any_of(transfer.links, [&](topology::LinkId link) {
+             return fill(link) > most * (1 - 1e-12);
+           });
+  });
+}
+
+}  // namespace
+
+// SimGrid keeps 1e-9 s and whole bytes.
+TEST_CASE(
+    "on every fabric, where one class of links is the bottleneck of all transfers, flows end "
+    "when the fluid does") {
+  std::map<Algorithm, int> compared;
+  for (const NamedCluster& row : small_clusters()) {
+    const auto fabric = topology::build_fabric(row.cluster, row.nodes);
+    const plan::GroupSet set = plan::consecutive_gpus(fabric.gpus());
+    for (const plan::AlgorithmRow& algorithm : plan::algorithms())
+      for (const graph::CollectiveKind kind : algorithm.kinds) {
+        const auto one = forced(kind, algorithm.algorithm, fabric.gpus() * 24_GB);
+        if (!runs(fabric, set, one)) continue;
+        const auto drawn = plan::drawn_calls(fabric, {set}, {one}, plan::Sheet::Keep::sends);
+        if (!std::ranges::all_of(drawn[0].stages, [&](const plan::Stage& stage) {
+              return one_bottleneck(fabric, stage);
+            }))
+          continue;
+        INFO(row.name << ", " << name_of(algorithm.algorithm) << ", " << name_of(kind));
+        ++compared[algorithm.algorithm];
+        CHECK(
+            fluid_ends(fabric, {set}, {one})[0].si() ==
+            Approx(engine::flow_level_ends(fabric, {set}, {one})[0].si()).epsilon(1e-9).margin(0));
+      }
+  }
+  // NVLS needs a fabric of one node; transfers of PAT and of hierarchies differ in size.
+  for (const Algorithm algorithm :
+       {Algorithm::ring, Algorithm::tree, Algorithm::nvls_tree, Algorithm::sharp,
+        Algorithm::halving_doubling, Algorithm::pairwise}) {
+    INFO(name_of(algorithm));
+    CHECK(compared[algorithm] > 0);
+  }
 }
 
 TEST_CASE("step by step, partners' exchanges end when the fluid phases do") {

@@ -109,3 +109,37 @@ TEST_CASE("exactly divisible numbers give exactly the closed form, to the last b
   // 2 x 3 steps of 256 B at 1024 B/s after 1/8 s.
   REQUIRE(simulated(cluster, 4, call(all_reduce, Bytes(1024))) == Seconds(6 * (0.125 + 0.25)));
 }
+
+namespace {
+
+Seconds on_mesh(int gpus, int nodes, const plan::Group& group, spec::NodeFabric joined) {
+  spec::Cluster cluster = node_cluster(gpus, gpus);
+  cluster.fabric.latency = 0_s;
+  cluster.node_fabric = joined;
+  const auto fabric = topology::build_fabric(cluster, nodes);
+  const auto graph = only_calls(fabric, {group}, {call(all_reduce, 1_GB)});
+  return engine::replay(graph, {.driver = engine::Driver::standalone}).step_end[0];
+}
+
+}  // namespace
+
+TEST_CASE("[M193] up to five GPUs with a link per pair run rings as on a switch, two at one link") {
+  for (const int gpus : {3, 4, 5}) {
+    const plan::Group all = plan::consecutive_gpus(gpus);
+    INFO(gpus << " GPUs");
+    REQUIRE(on_mesh(gpus, 1, all, spec::NodeFabric::mesh).si() ==
+            exactly(on_mesh(gpus, 1, all, spec::NodeFabric::switch_)));
+  }
+  // 300 GB/s are three links of 100 GB/s; 2 x 1/2 of the data over one of them.
+  REQUIRE(on_mesh(4, 1, {{0}, {1}}, spec::NodeFabric::mesh).si() == exactly(1_GB / (100_GBps)));
+  // Three of them: every pair's link is in one of the two ways round.
+  REQUIRE(on_mesh(4, 1, {{0}, {1}, {3}}, spec::NodeFabric::mesh).si() ==
+          exactly(2 * 2.0 / 3 * 1_GB / (200_GBps)));
+}
+
+TEST_CASE("rings over quads use all NICs, whatever joins the GPUs of a node") {
+  const plan::Group all = plan::consecutive_gpus(16);
+  const Seconds expected = 2 * 15.0 / 16 * 1_GB / (200_GBps);
+  REQUIRE(on_mesh(4, 4, all, spec::NodeFabric::mesh).si() == exactly(expected));
+  REQUIRE(on_mesh(4, 4, all, spec::NodeFabric::switch_).si() == exactly(expected));
+}

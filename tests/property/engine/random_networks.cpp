@@ -5,10 +5,14 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "sim/base/error.hpp"
 #include "sim/base/random.hpp"
 #include "sim/engine/max_min.hpp"
+#include "sim/engine/replay.hpp"
+#include "sim/plan/algorithms.hpp"
 #include "tests/support/fabrics.hpp"
 #include "tests/support/max_flow.hpp"
+#include "tests/support/network.hpp"
 
 using namespace scapesim;
 using namespace scapesim::topology;
@@ -107,4 +111,67 @@ TEST_CASE("no set of flows carries more than the maximal flow between its ends")
     CHECK(throughput(fabric, flows) <= bound * (1 + 1e-9));
     CHECK(throughput(fabric, flows).si() > 0);
   }
+}
+
+namespace {
+
+/// Bytes that have to go from set A to set B whoever carries them, switches that add included.
+Bytes least_crossing(graph::CollectiveKind kind, Bytes size, double in_a, double in_b,
+                     bool root_in_a) {
+  using enum graph::CollectiveKind;
+  const double all = in_a + in_b;
+  switch (kind) {
+    case all_reduce:
+      return size;  // A's sums
+    case reduce_scatter:
+      return in_b / all * size;  // A's part of the sums that B keeps
+    case all_gather:
+      return in_a / all * size;
+    case all_to_all:
+      return in_a * in_b / all * size;
+    case broadcast:
+      return root_in_a ? size : Bytes(0);
+    case send_recv:
+      return size;  // around: some rank of A sends to one of B
+  }
+  throw InternalError("kind of collective");
+}
+
+}  // namespace
+
+TEST_CASE(
+    "no algorithm moves a collective over a cut of a random network faster than the maximal "
+    "flow") {
+  const BytesPerSecond unit(5e9);
+  Random random(23);
+  int compared = 0;
+  for (int i = 0; i < 40; ++i) {
+    spec::Cluster cluster = drawn(random);
+    cluster.fabric.latency = Seconds(0);
+    const Fabric fabric = build_fabric(cluster, cluster.nodes);
+    const plan::GroupSet set = plan::consecutive_gpus(fabric.gpus());
+    std::vector<bool> in_a(static_cast<std::size_t>(fabric.gpus()));
+    for (std::size_t gpu = 0; gpu < in_a.size(); ++gpu) in_a[gpu] = random.below(2) == 1;
+    const auto size_a = static_cast<double>(std::ranges::count(in_a, true));
+    const double size_b = fabric.gpus() - size_a;
+    if (size_a == 0 || size_b == 0) continue;
+    const BytesPerSecond cut = static_cast<double>(max_flow(fabric, in_a, unit)) * unit;
+    for (const plan::AlgorithmRow& algorithm : plan::algorithms())
+      for (const graph::CollectiveKind kind : algorithm.kinds) {
+        plan::CollectiveCall one = call(kind, Bytes(1e9));
+        one.algorithm = algorithm.algorithm;
+        graph::StepGraph graph;
+        try {
+          graph = only_calls(fabric, {set}, {one});
+        } catch (const InputError&) {
+          continue;  // it cannot run there
+        }
+        const Seconds time =
+            engine::replay(graph, {.driver = engine::Driver::standalone}).step_end[0];
+        CAPTURE(i, name_of(algorithm.algorithm), name_of(kind));
+        CHECK(time >= (1 - 1e-9) * (least_crossing(kind, one.size, size_a, size_b, in_a[0]) / cut));
+        ++compared;
+      }
+  }
+  CHECK(compared > 200);
 }
