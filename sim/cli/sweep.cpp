@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -182,7 +183,8 @@ std::string study_file(const study::SweepRequest& request, const fs::path& folde
 
 std::string how_to_go_on(const Options& options) {
   const std::string shard = options.shard.empty() ? "" : " --shard " + options.shard;
-  return fmt::format("go on with: scapesim sweep {} -o {}{} --resume", options.file, options.folder,
+  return fmt::format("go on with: scapesim sweep {} -o {}{} --resume",
+                     (fs::path(options.folder) / study::kStudyName).string(), options.folder,
                      shard);
 }
 
