@@ -8,6 +8,7 @@ Exit codes: 0 done, 1 not drawn, 2 bad input, 3 this Python has no matplotlib.
 """
 
 import argparse
+import datetime
 import pathlib
 import sys
 import warnings
@@ -28,6 +29,14 @@ def arguments_of(arguments):
     return options
 
 
+def check_date(text):
+    """Raises BadResult unless this is a day of the calendar, or nothing."""
+    try:
+        text == "" or datetime.date.fromisoformat(text)
+    except ValueError as error:
+        raise results.BadResult(f'--date: "{text}" is no day of the calendar (2026-01-31, today or none)') from error
+
+
 def draw_one(report, loaded, name, path, date):
     from figures import catalogue, provenance, style
     row = next((row for row in catalogue.rows_of(loaded.kind) if row.name == name), None)
@@ -35,11 +44,12 @@ def draw_one(report, loaded, name, path, date):
     if figure is None:
         raise results.BadResult(f"{loaded.path}: has no figure {name}")
     style.finish(figure, provenance.corner(loaded.document, date))
-    report.write(path, report.rendered(figure, path.suffix[1:].lower()))
+    report.write({path: report.rendered(figure, path.suffix[1:].lower())})
 
 
 def draw(options):
     """Names of what was written."""
+    check_date(options.date)
     loaded = results.load(options.results)
     from figures import report
     if options.output:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results -> figures and a page in a folder. All is drawn before the first file is replaced."""
 
+import contextlib
 import io
 import os
 import pathlib
@@ -47,31 +48,57 @@ def warnings_of(document):
 
 
 def section_of(result, formats, date):
+    """Raises BadResult where the document lacks what its figures show."""
+    try:
+        return section_of_whole(result, formats, date)
+    except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError) as error:
+        raise results.damaged(result, error) from error
+
+
+def section_of_whole(result, formats, date):
     corner = provenance.corner(result.document, date)
     return Section(result, catalogue.title_of(result), corner, list(drawn_figures(result, formats, corner)),
                    warnings_of(result.document), provenance.sources(result.document), provenance.sheets(result.document))
 
 
-def write(path, content):
-    """The whole file or what was there before."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+def write(files):
+    """All files, {path: content}, or what was there before. Raises BadResult when a folder takes none."""
+    temporaries = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in files}
     try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
+        for path, content in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporaries[path].write_bytes(content)
+        for path, temporary in temporaries.items():
+            os.replace(temporary, path)
+    except OSError as error:
+        raise results.BadResult(f"{error.filename or path}: cannot be written: {error.strerror} (name a folder that can be "
+                                "written)") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        for temporary in temporaries.values():
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def sections_of(loaded, formats, date):
+    """A section per result. Raises BadResult with the problems of all."""
+    sections, problems = [], []
+    for result in loaded:
+        try:
+            sections.append(section_of(result, formats, date))
+        except results.BadResult as error:
+            problems.append(str(error))
+    if problems:
+        raise results.BadResult("\n".join(problems))
+    return sections
 
 
 def report(loaded, folder, formats, date):
     """Draws everything, then writes it. The names of the files, the page last."""
-    sections = [section_of(result, formats, date) for result in loaded]
+    sections = sections_of(loaded, formats, date)
     title = sections[0].title if len(sections) == 1 else "scapesim report"
     html = page.page(title, sections, ", ".join(filter(None, [date, f"{len(sections)} result{'s' * (len(sections) > 1)}"])))
     files = {f"{drawn.name}.{kind}": content for section in sections for drawn in section.figures
              for kind, content in drawn.files.items()}
     files["index.html"] = html.encode("utf-8", "replace")
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        write(folder / name, content)
+    write({pathlib.Path(folder) / name: content for name, content in files.items()})
     return list(files)

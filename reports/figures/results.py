@@ -8,6 +8,8 @@ import difflib
 import json
 import pathlib
 
+from figures import conform
+
 # Schema without its version, the version that is read, and what it is called on a page.
 SCHEMAS = {
     "scapesim.run": (1, "step"), "scapesim.run-set": (1, "steps side by side"), "scapesim.scale": (1, "scaling"),
@@ -89,7 +91,21 @@ def checked(path, document):
     if version != str(SCHEMAS[kind][0]):
         raise BadResult(f'{path}: schema: "{schema}" is another version than "{kind}/{SCHEMAS[kind][0]}", which is read here '
                         "(write the result again with this scapesim, or draw it with the one that wrote it)")
+    if kind == "scapesim.sweep" and "points" not in document:
+        raise BadResult(f"{path}: is a line of a sweep (name the folder of the sweep, or its results.jsonl)")
+    problems = conform.problems(path, kind, document, "kind")
+    if problems:
+        raise BadResult("\n".join(problems))
     return Result(path, document)
+
+
+def damaged(result, error):
+    """What to say of a document that cannot be drawn: the keys it lacks; or, when it lacks none, the error."""
+    first = error.args[0] if isinstance(error, KeyError) else None
+    problems = conform.problems(result.path, result.kind, result.document, "missing", first)
+    if problems:
+        return BadResult("\n".join(problems))
+    return RuntimeError(f"{result.path}: {type(error).__name__}: {error}")
 
 
 def load(paths):

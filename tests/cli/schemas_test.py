@@ -41,6 +41,7 @@ CALLS = [
     ("validate", "vista"),
     ("validate", "scenarios/my-runs.csv"),
     ("explain", *ONE, "--log", f"{GOLDEN}/calib/megatron.log"),
+    ("breakeven", "scenarios/vista-llama-1.8b.toml", "--against", "AdamS", "--interval", "off"),
 ]
 
 

@@ -300,6 +300,25 @@ class Files(unittest.TestCase):
         self.assertIn("2.json: \"schema\" is missing", found[2])
         self.assertIn('did you mean "scapesim.scale/1"?', found[3])
 
+    def test_a_number_written_as_text_is_told_with_its_place(self):
+        wrong = compare()
+        wrong["time_s"][1] = "2.0"
+        self.assertEqual([line.split(" (")[0] for line in self.problems(json.dumps(wrong))],
+                         ["0.json: time_s[1]: is text, not a number or null"])
+        line = {**sweep([{"cluster.gpus": 8}])["points"][0], "step_time_s": [1]}
+        self.assertEqual([one.split(" (")[0] for one in self.problems(json.dumps(line))], ["0.json: is a line of a sweep"])
+
+    def test_what_an_older_scapesim_left_out_is_no_problem_but_what_a_figure_needs_is(self):
+        sound, damaged = compare(), compare()
+        del sound["changed"], damaged["terms"][0]["time_s"]
+        self.assertIsNotNone(row("differences").draw(sound))
+        try:
+            row("differences").draw(damaged)
+            self.fail("drawn")
+        except KeyError as error:
+            told = str(results.damaged(looking.result(damaged), error))
+        self.assertIn("r.json: terms[0].time_s: is missing (", told)
+
     def test_names_of_figures_differ(self):
         with tempfile.TemporaryDirectory() as folder:
             paths = []
