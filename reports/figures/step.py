@@ -2,8 +2,8 @@
 """Figures of steps: where the time goes, what is waited for, what fills the memory."""
 
 from figures.results import label_of, runs_of, series_of
-from figures.style import (COLUMN, COLOURS, INK, PAPER, Line2D, Patch, grey_label, legend_below, new_figure, part_style,
-                           wrapped)
+from figures.style import (COLUMN, COLOURS, INK, PAPER, Line2D, Patch, add_note, grey_label, legend_below, new_figure, part_style,
+                           shown_of, wrapped)
 
 PARTS = [  # key of breakdown_s, its name, colour
     ("compute", "compute", "#0072B2"), ("optimizer", "optimizer", "#56B4E9"),
@@ -14,6 +14,7 @@ MEMORY = [  # key of memory_B, its name, colour
     ("strategy", "strategy", "#CC79A7"), ("activations", "activations", "#E69F00"), ("temporary", "temporary", "#56B4E9"),
     ("context", "CUDA, NCCL", "#999999")]
 GIB = 2 ** 30
+MOST_EXCHANGES = 24  # rows of a figure: of more the longest
 
 
 def facets(document, draw_bar, unit_width=0.72):
@@ -129,6 +130,9 @@ def communication(document):
     rows = [(run, row) for run in largest_runs(document) for row in run["communication"] if row["time_s"] > 0]
     if not rows:
         return None
+    total = len(rows)
+    kept = sorted(sorted(range(total), key=lambda i: -rows[i][1]["time_s"])[:MOST_EXCHANGES])
+    rows = [rows[i] for i in kept]
     several = len(largest_runs(document)) > 1
     figure, cells = new_figure(COLUMN, 0.95 + 0.26 * len(rows))
     axes = cells[0][0]
@@ -147,6 +151,7 @@ def communication(document):
     axes.grid(axis="y", visible=False)
     axes.set_xlim(0, 1.03 * scale * max(row["time_s"] for _, row in rows))
     axes.set_xlabel(f"time per step ({unit})")
+    add_note(axes, shown_of(len(rows), total, "exchanges", "the longest"))
     legend_below(figure, [Patch(facecolor="#BFD9EA", edgecolor=COLOURS[0], linewidth=0.5),
                           Patch(facecolor=COLOURS[1], edgecolor=PAPER, hatch="-----", linewidth=0.3)],
                  ["all calls", "of it exposed"])

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures of studies: sweeps, sensitivities, comparisons, capacity plans, break-evens, searches."""
 
-from figures.style import (COLOURS, COLUMN, GREY, HATCHES, INK, LINES, MARKERS, PAPER, WIDE, Line2D, Patch, grey_label,
+from figures.style import (COLOURS, COLUMN, GREY, HATCHES, INK, LINES, MARKERS, PAPER, WIDE, Line2D, Patch, add_note, grey_label,
                            legend_below, line_style, log_axis, matplotlib, new_figure, part_style, plain, plain_numbers, short,
-                           wrapped)
+                           shown_of, wrapped)
 
 DAY = 86400.0
 MOST_SHAPES = 2000  # of a vector figure; more points are drawn as pixels
+MOST_SERIES = 24  # of a figure; one that leaves some out says how many
+MOST_TERMS = 8
+MOST_ROWS = 14
 
 
 def short_key(key):
@@ -125,7 +128,8 @@ def one_axis(document):
     numeric = all(isinstance(value, (int, float)) for value in varying[key])
     figure, cells = new_figure(COLUMN, 2.4)
     axes = cells[0][0]
-    names = varying.get("series", [None])[:7]
+    every = varying.get("series", [None])
+    names = every[:MOST_SERIES]
     for i, name in enumerate(names):
         mine = [p for p in done(document) if p.get("series") == name or name is None]
         mine.sort(key=lambda p: varying[key].index(place_of(p, key)))
@@ -139,6 +143,7 @@ def one_axis(document):
     log_axis(axes)
     axes.set_xlabel(short_key(key))
     axes.set_ylabel("step time (s)")
+    add_note(axes, shown_of(len(names), len(every), "series"))
     if names != [None]:
         legend_below(figure, [Line2D([], [], **line_style(i)) for i in range(len(names))], names)
     return figure
@@ -156,7 +161,7 @@ def tornado(document):
     if not series:
         return None
     one = series[0]
-    rows = one["parameters"][:14]
+    rows = one["parameters"][:MOST_ROWS]
     figure, cells = new_figure(COLUMN, 0.95 + 0.2 * len(rows))
     axes = cells[0][0]
     base = one["step_time_s"]
@@ -173,6 +178,7 @@ def tornado(document):
     axes.margins(x=0.06)
     axes.set_xlabel("step time (s)")
     axes.set_title(wrapped(f"{one['series'] or one['scenario']}, {one['gpus']} GPUs: {base:.4g} s", 56))
+    add_note(axes, shown_of(len(rows), len(one["parameters"]), "parameters", "the strongest"), shown_of(1, len(series), "series"))
     change = 100 * one["change"]
     legend_below(figure, [Patch(**part_style(0)), Patch(**part_style(1))], [f"{change:g} % less", f"{change:g} % more"])
     return figure
@@ -184,7 +190,7 @@ def bounds(document):
     if not series or not series[0].get("parts"):
         return None
     one = series[0]
-    rows = one["parts"][:14]
+    rows = one["parts"][:MOST_ROWS]
     kinds = list(dict.fromkeys(kind for row in rows for kind, share in row["shares"].items() if share > 0))
     figure, cells = new_figure(COLUMN, 0.95 + 0.2 * len(rows))
     axes = cells[0][0]
@@ -201,17 +207,19 @@ def bounds(document):
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.set_xlabel("time of the step by what bounds it (s)")
+    add_note(axes, shown_of(len(rows), len(one["parts"]), "parts"), shown_of(1, len(series), "series"))
     legend_below(figure, [Patch(**part_style(i)) for i in range(len(kinds))], kinds)
     return figure
 
 
 def differences(document):
     """What makes the difference between scenarios: their terms side by side, longest first."""
-    labels = [column["label"] for column in document["columns"]][:6]
-    terms = sorted(document["terms"], key=lambda term: -max([v or 0 for v in term["time_s"]]))[:8]
+    labels = [column["label"] for column in document["columns"]][:MOST_SERIES]
+    terms = sorted(document["terms"], key=lambda term: -max([v or 0 for v in term["time_s"]]))[:MOST_TERMS]
     if not terms:
         return None
-    figure, cells = new_figure(COLUMN, 0.95 + len(terms) * (0.1 + 0.085 * len(labels)))
+    bar = min(0.085, 7.5 / len(terms) / len(labels))
+    figure, cells = new_figure(COLUMN, 0.95 + len(terms) * (0.1 + bar * len(labels)))
     axes = cells[0][0]
     width = 0.86 / len(labels)
     for place, term in enumerate(terms):
@@ -223,6 +231,8 @@ def differences(document):
     axes.set_ylim(len(terms) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
     axes.set_xlabel("time per step (s)" if document["per"] == "step" else f"time per {document['per']} (s)")
+    add_note(axes, shown_of(len(labels), len(document["columns"]), "columns"),
+             shown_of(len(terms), len(document["terms"]), "terms", "the longest"))
     legend_below(figure, [Patch(**part_style(i)) for i in range(len(labels))], labels)
     return figure
 
@@ -266,8 +276,8 @@ def pareto(document):
 
 def break_even(document):
     """Time to the same loss over the baseline's, over the network and over GPUs; below 1 the series pays."""
-    rows = [row for row in document["rows"] if row["series"] != document["baseline"]][:7]
-    rows = [row for row in rows if len(row["network"]["samples"]) > 1 or len(row["gpus"]["samples"]) > 1]
+    others = [row for row in document["rows"] if row["series"] != document["baseline"]]
+    rows = [row for row in others if len(row["network"]["samples"]) > 1 or len(row["gpus"]["samples"]) > 1][:MOST_SERIES]
     if not rows:
         return None
     figure, cells = new_figure(WIDE, 2.5, 1, 2, sharey=True)
@@ -275,11 +285,11 @@ def break_even(document):
                                          (cells[0][1], "gpus", "gpus", 1, "GPUs")):
         for i, row in enumerate(rows):
             samples = row[part]["samples"]
-            axes.plot([s[key] * scale for s in samples], [s["ratio"] for s in samples], gid=f"{part} {i}", color=COLOURS[i],
-                      linestyle=LINES[i])
+            look = series_style(i)
+            axes.plot([s[key] * scale for s in samples], [s["ratio"] for s in samples], gid=f"{part} {i}", color=look["color"],
+                      linestyle=look["linestyle"])
             for crossing in row[part]["crossings"]:
-                axes.plot(crossing[key] * scale, 1, marker=MARKERS[i], color=COLOURS[i], markersize=4.5, markerfacecolor=PAPER,
-                          gid=f"{part} crossing {i}", zorder=3)
+                axes.plot(crossing[key] * scale, 1, gid=f"{part} crossing {i}", zorder=3, markersize=4.5, **look)
         axes.axhline(1, color=INK, linewidth=0.8)
         axes.set_xscale("log")
         log_axis(axes, "x")
@@ -290,9 +300,18 @@ def break_even(document):
     log_axis(cells[0][0], "y", 1.5)
     cells[0][0].set_ylabel(wrapped(f"time to loss over that of {document['baseline']}", 30))
     cells[0][0].set_title("dotted: the scenario; below 1 it pays")
-    legend_below(figure, [Line2D([], [], color=COLOURS[i], linestyle=LINES[i], marker=MARKERS[i], markerfacecolor=PAPER)
-                          for i in range(len(rows))], [row["series"] for row in rows])
+    note = shown_of(len(rows), len(others), "series", "those with samples" if len(rows) < MOST_SERIES else "")
+    if note:
+        cells[0][1].set_title(note)
+    legend_below(figure, [Line2D([], [], **series_style(i)) for i in range(len(rows))], [row["series"] for row in rows])
     return figure
+
+
+def series_style(index):
+    """Of a series of many: line and marker go on with the next when the colours begin anew, so that no two are alike."""
+    turn = index // len(COLOURS)
+    return {"color": COLOURS[index % len(COLOURS)], "linestyle": LINES[(index + turn) % len(LINES)],
+            "marker": MARKERS[(index + turn) % len(MARKERS)], "markerfacecolor": PAPER}
 
 
 def split_text(split):
@@ -306,7 +325,7 @@ def split_text(split):
 def best_splits(document):
     """The best splits of a search: where their steps go."""
     from figures.step import PARTS
-    plans = document["plans"][:14]
+    plans = document["plans"][:MOST_ROWS]
     if not plans:
         return None
     figure, cells = new_figure(COLUMN, 0.95 + 0.22 * len(plans))
@@ -328,6 +347,7 @@ def best_splits(document):
     axes.grid(axis="y", visible=False)
     axes.set_xlim(0, 1.16 * max(plan["run"]["step_time_s"] for plan in plans))
     axes.set_xlabel("step time (s); MFU beside")
+    add_note(axes, shown_of(len(plans), len(document["plans"]), "splits", "the best"))
     legend_below(figure, [Patch(**part_style(i, PARTS[i][2])) for i in sorted(used)], [PARTS[i][1] for i in sorted(used)])
     return figure
 

@@ -79,6 +79,17 @@ def new_figure(width=COLUMN, height=2.3, rows=1, columns=1, **options):
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
+def shown_of(shown, total, what, kept=""):
+    """A line for the figure that leaves some out: "24 of 60 exchanges shown, the longest"; None where all are in."""
+    return None if shown >= total else f"{shown} of {total} {what} shown" + (f", {kept}" if kept else "")
+
+
+def add_note(axes, *notes):
+    """The notes that are not None above the axes, under what stands there already."""
+    lines = [*([axes.get_title()] if axes.get_title() else []), *[wrapped(note, 60) for note in notes if note]]
+    axes.set_title("\n".join(lines))
+
+
 def grey_label(axes, x, y, text, **options):
     axes.text(x, y, plain(text), fontsize=SMALL - 0.5, color=INK, **options)
 

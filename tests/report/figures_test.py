@@ -201,6 +201,43 @@ class Studies(unittest.TestCase):
         self.assertEqual(self.bars("differences", compare(), "column 0"), [(0, 2.0), (0, 1.0)])
         self.assertEqual(self.bars("differences", compare(), "column 1"), [(0, 0), (0, 1.0)])
 
+    def titles(self, figure):
+        return " ".join(axes.get_title() for axes in figure.axes).replace("\n", " ")
+
+    def test_many_series_are_all_drawn_and_beyond_the_limit_the_figure_says_how_many(self):
+        for count, note in ((16, None), (24, None), (30, "24 of 30 columns shown")):
+            with self.subTest(f"compare {count}"):
+                document = {**compare(), "columns": [{"label": f"series {i}", "calibration": "c"} for i in range(count)],
+                            "terms": [{"name": name, "kind": "compute", "time_s": [1.0 + i for i in range(count)]}
+                                      for name in ("forward", "backward")]}
+                figure = drawn(row("differences"), document)
+                drawn_ones = {bar.get_gid() for bar in figure.axes[0].patches}
+                self.assertEqual(len(drawn_ones), min(count, 24))
+                self.assertEqual(self.titles(figure).strip(), note or "")
+                self.assertEqual(faults(figure), [])
+                self.assertLess(figure.get_figheight(), 14)
+
+    def test_a_break_even_of_many_series_draws_all_with_looks_that_differ(self):
+        for count, note in ((15, False), (30, True)):
+            with self.subTest(count):
+                base, one = break_even()["rows"]
+                document = {**break_even(), "rows": [base, *[{**one, "series": f"series {i}"} for i in range(count)]]}
+                figure = drawn(row("break-even"), document)
+                lines = [line for line in figure.axes[0].lines if (line.get_gid() or "").startswith("network") and
+                         "crossing" not in line.get_gid()]
+                self.assertEqual(len(lines), min(count, 24))
+                self.assertEqual(len({(line.get_color(), str(line._dash_pattern)) for line in lines}), len(lines))
+                self.assertEqual("24 of 30 series shown" in self.titles(figure), note)
+                self.assertEqual(faults(figure), [])
+
+    def test_of_many_exchanges_the_longest_are_shown_and_the_figure_says_so(self):
+        one = run(4, 16)["communication"][0]
+        many = [run(4, 16, f"series {i}", communication=[{**one, "time_s": 1.0 + i, "exposed_s": 0.5}]) for i in range(40)]
+        figure = drawn(row("communication"), {"schema": "scapesim.run-set/1", "runs": many})
+        self.assertEqual([length for _, length in bars_of(figure.axes[0], "time")], [1.0 + i for i in range(16, 40)])
+        self.assertIn("24 of 40 exchanges shown, the longest", self.titles(figure))
+        self.assertEqual(faults(figure), [])
+
     def test_a_heat_map_has_a_cell_per_point_and_hatches_what_does_not_fit(self):
         document = sweep([{"parallelism.tp": tp, "parallelism.pp": pp} for pp in (1, 2, 4) for tp in (1, 2, 4, 8)])
         figure = drawn(row("heat-map"), document)
