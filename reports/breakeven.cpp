@@ -15,10 +15,11 @@ namespace {
 using study::BreakEven;
 using Json = nlohmann::ordered_json;
 
-/// "up to 12.3 GB/s", "from 8, up to 64", "always", "never".
+/// "up to 12.3 GB/s", "from 8, up to 64", "always", "never", "level".
 template <class Text>
 std::string where_it_pays(const study::Sweep& sweep, Text text) {
   if (sweep.samples.empty()) return "-";
+  if (study::is_level(sweep)) return "level";
   if (sweep.crossings.empty()) return sweep.samples.front().ratio < 1 ? "always" : "never";
   std::vector<std::string> parts;
   for (const study::Crossing& crossing : sweep.crossings)
@@ -74,6 +75,7 @@ Json sweep_json(const study::Sweep& sweep, std::string_view key) {
     crossings.push_back(
         {{std::string(key), crossing.at}, {"pays", crossing.pays_below ? "below" : "above"}});
   const char* verdict = sweep.samples.empty()             ? "unknown"
+                        : study::is_level(sweep)          ? "level"
                         : !sweep.crossings.empty()        ? "crosses"
                         : sweep.samples.front().ratio < 1 ? "always"
                                                           : "never";
@@ -113,8 +115,9 @@ std::string breakeven_text(const study::BreakEvenStudy& study) {
                                        {"pays on GB/s per NIC"},
                                        {"pays on GPUs"}};
   std::string text = fmt::format(
-      "{}: break-even against {}, {} GPUs, NICs carry {} GB/s of a large collective\n\n",
-      study.scenario, study.baseline, study.gpus, network_text(study.network.si()));
+      "{}: break-even against {}, {} GPU{}, NICs carry {} GB/s of a large collective\n\n",
+      study.scenario, study.baseline, study.gpus, study.gpus == 1 ? "" : "s",
+      network_text(study.network.si()));
   text += table(columns, rows);
   text += fmt::format(
       "\ntime to loss: step time x tokens to the same loss, over the baseline's; {} "

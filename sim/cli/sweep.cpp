@@ -228,6 +228,10 @@ bool work(study::Sweep& sweep, study::SweepFolder& folder, int jobs, std::uint64
   return all;
 }
 
+study::Shard shard_of(const Options& options) {
+  return options.shard.empty() ? study::Shard{} : study::parse_shard(options.shard, "--shard");
+}
+
 Output report(const Options& options, const std::string& name, const fs::path& folder) {
   reports::SweepSummary summary;
   study::write_results(folder, study::FinishedPoints({folder}), reports::sweep_csv(summary));
@@ -237,13 +241,11 @@ Output report(const Options& options, const std::string& name, const fs::path& f
                     : reports::sweep_text(name, summary) +
                           fmt::format("  written        {}, {}\n",
                                       (folder / study::kJsonlName).string(), study::kCsvName);
-  if (summary.done == 0)
-    output.code = summary.infeasible + summary.refused == 0 ? kFinding : kInfeasible;
+  // The points that a part holds are chance: refused ones are no verdict on the sweep.
+  const bool part = shard_of(options).of > 1;
+  if (summary.done == 0 && summary.infeasible + (part ? 0 : summary.refused) > 0)
+    output.code = kInfeasible;
   return output;
-}
-
-study::Shard shard_of(const Options& options) {
-  return options.shard.empty() ? study::Shard{} : study::parse_shard(options.shard, "--shard");
 }
 
 study::SweepFolder open_folder(const Options& options, const study::SweepRequest& request,
@@ -256,12 +258,18 @@ study::SweepFolder open_folder(const Options& options, const study::SweepRequest
   return folder;
 }
 
+void refuse_nothing_left(const study::SweepRequest& request, study::Sweep& sweep) {
+  if (!sweep.leaves_points())
+    refuse(request.filter_origin, fmt::format("the filter left 0 of {} points", sweep.size()), "");
+}
+
 std::string name_of(const Options& options) { return fs::path(options.file).stem().string(); }
 
 Output sweep_here(const Options& options) {
-  if (options.jobs < 0) refuse("--jobs", fmt::format("{} is out of range", options.jobs), "");
   const study::SweepRequest request = request_of(options);
   study::Sweep sweep(request);
+  refuse_nothing_left(request, sweep);
+  const Signals signals;  // from here on there is something to keep
   study::SweepFolder folder = open_folder(options, request, sweep);
   const int jobs = options.jobs > 0 ? options.jobs : study::usable_processors();
   std::uint64_t finished = 0;
@@ -302,6 +310,7 @@ void work_on_rank(study::MpiJob& job, study::Sweep& sweep, study::SweepFolder& f
 
 /// Every rank of an mpirun is a worker; rank 0 also keeps the folder and speaks.
 Output sweep_with_mpi(const Options& options) {
+  const Signals signals;
   study::MpiJob job;
   std::optional<study::Sweep> sweep;
   std::optional<study::SweepFolder> folder;
@@ -313,6 +322,7 @@ Output sweep_with_mpi(const Options& options) {
     const study::SweepRequest request = request_of(options);
     sweep.emplace(request);
     if (job.rank() != 0) return;
+    refuse_nothing_left(request, *sweep);
     folder.emplace(open_folder(options, request, *sweep));
     missing = folder->missing();
   };
@@ -339,7 +349,6 @@ Output sweep_with_mpi(const Options& options) {
 }
 
 Output sweep(const Options& options) {
-  const Signals signals;
   return study::started_by_mpi() ? sweep_with_mpi(options) : sweep_here(options);
 }
 
@@ -397,6 +406,7 @@ Action declare_sweep(CLI::App& app) {
       ->type_name("DIR")
       ->required();
   app.add_option("--jobs", options->jobs, "Processes (default: as many as processors)")
+      ->check(CLI::Range(1, 1024))
       ->type_name("N");
   app.add_flag("--resume", options->resume,
                "Goes on with the sweep in the folder, whatever ended it");

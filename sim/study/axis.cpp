@@ -129,6 +129,13 @@ std::string decimal(double number, int decimals) {
   return text;
 }
 
+/// How many values the range has, by arithmetic: nothing is listed.
+double count_of(const RangeText& range) {
+  const double first = range.first.number, last = range.last.number, step = range.step.number;
+  if (range.kind == '+') return std::floor((last - first) / step + kRoundOff) + 1;
+  return std::floor(std::abs(std::log(last) - std::log(first)) / std::log(step) + kRoundOff) + 1;
+}
+
 std::vector<std::string> counted_out(const RangeText& range) {
   constexpr int kDigits = 12;  // of a factor's powers
   const int decimals = std::max(range.first.decimals, range.step.decimals);
@@ -143,7 +150,7 @@ std::vector<std::string> counted_out(const RangeText& range) {
     return (down ? range.last.number - value : value - range.last.number) <= kRoundOff * size;
   };
   std::vector<std::string> texts;
-  for (std::size_t i = 0; i <= kMostValues && inside(number(i)); ++i)
+  for (std::size_t i = 0; static_cast<double>(i) < count_of(range) && inside(number(i)); ++i)
     texts.push_back((range.kind == '+' ? decimal(number(i), decimals)
                                        : fmt::format("{:.{}g}", number(i), kDigits)) +
                     std::string(range.first.unit));
@@ -166,7 +173,7 @@ class AxisReader {
     }
     for (const std::string_view part : parts_of(std::string_view(text_).substr(equals + 1)))
       add_part(part);
-    if (axis_.values.size() > kMostValues)
+    if (too_many_ || axis_.values.size() > kMostValues)
       add(text_, fmt::format("more than {} values", kMostValues), "");
     return axis_;
   }
@@ -188,6 +195,10 @@ class AxisReader {
     if (!fault.empty())
       return add(value, fmt::format("the range {} is none: {}", value, fault),
                  "FIRST:LAST:STEP or FIRST:LAST:*FACTOR, such as 4:64:4 or 64:1024:*2");
+    if (count_of(*range) > static_cast<double>(kMostValues)) {
+      too_many_ = true;
+      return;
+    }
     for (const std::string& text : counted_out(*range)) add_value(text, value);
   }
 
@@ -209,6 +220,7 @@ class AxisReader {
   int ordinal_;
   Problems& problems_;
   Axis axis_;
+  bool too_many_ = false;  ///< a range that was not counted out
 };
 
 std::uint64_t zipped_size(std::span<const Axis> axes, Problems& problems) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <functional>
+#include <map>
 
 #include "sim/base/csv.hpp"
 #include "sim/base/error.hpp"
@@ -19,7 +20,19 @@ using scenario::with_gpus;
 
 constexpr int kNetworkSamples = 13;
 constexpr int kGpuSamples = 9;
+constexpr int kSearchedSteps = 4;    // drawn at each place
+constexpr double kLevel = 1e-3;      // ratios that close to 1 are no difference
 constexpr double kPrecision = 1e-3;  // relative, of a break-even network speed
+
+/// Times by place: the baseline's are predicted once for all series.
+using Known = std::map<double, std::optional<double>>;
+
+/// Jittered steps that a search draws at a place, where the scenario may ask for more.
+Series searched(Series series) {
+  int& steps = series.scenario.jitter.steps;
+  steps = std::min(steps, kSearchedSteps);
+  return series;
+}
 
 /// Time per token times tokens to the loss; none where it does not fit.
 std::optional<double> time_to_loss(const Series& series, const PredictOptions& options) {
@@ -68,13 +81,24 @@ double first_beyond(const At& ratio, std::span<const double> places, std::size_t
   return places[high];
 }
 
-Sweep over_network(const Series& series, const Series& baseline, const BreakEvenOptions& options) {
-  const At ratio = [&](double times) -> std::optional<double> {
-    const auto time = time_to_loss(on_network(series, times), options.predict);
-    const auto base = time_to_loss(on_network(baseline, times), options.predict);
-    if (!time || !base) return std::nullopt;
-    return *time / *base;
+/// [M345] Time to loss over the baseline's, each placed by `on`.
+template <class On>
+At ratio_at(const Series& series, const Series& baseline, const PredictOptions& options, On on,
+            Known& known) {
+  return [&series, &baseline, &options, on, &known](double at) -> std::optional<double> {
+    auto base = known.find(at);
+    if (base == known.end())
+      base = known.emplace(at, time_to_loss(on(baseline, at), options)).first;
+    if (!base->second) return std::nullopt;
+    const auto time = time_to_loss(on(series, at), options);
+    if (!time) return std::nullopt;
+    return *time / *base->second;
   };
+}
+
+Sweep over_network(const Series& series, const Series& baseline, const BreakEvenOptions& options,
+                   Known& known) {
+  const At ratio = ratio_at(series, baseline, options.predict, on_network, known);
   Sweep sweep;
   const double now = carried(baseline).si();
   std::vector<Ratio> found;
@@ -82,11 +106,12 @@ Sweep over_network(const Series& series, const Series& baseline, const BreakEven
     const double times = std::pow(options.widest, 2.0 * i / (kNetworkSamples - 1) - 1);
     if (const auto value = ratio(times)) found.push_back({times, *value});
   }
+  for (const Ratio& sample : found) sweep.samples.push_back({now * sample.at, sample.ratio});
+  if (is_level(sweep)) return sweep;
   for (std::size_t i = 0; i + 1 < found.size(); ++i)
     if (pays(found[i].ratio) != pays(found[i + 1].ratio))
       sweep.crossings.push_back(
           {now * bisected(ratio, found[i], found[i + 1]), pays(found[i].ratio)});
-  for (const Ratio& sample : found) sweep.samples.push_back({now * sample.at, sample.ratio});
   return sweep;
 }
 
@@ -118,17 +143,13 @@ std::vector<double> legal_counts(const Series& series, const Series& baseline,
   return counts;
 }
 
-Sweep over_gpus(const Series& series, const Series& baseline, const BreakEvenOptions& options) {
+Sweep over_gpus(const Series& series, const Series& baseline, const BreakEvenOptions& options,
+                Known& known) {
   const bool weak = options.scaling == Scaling::weak;
-  const auto on = [&](const Series& one, double gpus) {
+  const auto on = [weak](const Series& one, double gpus) {
     return Series{with_gpus(one.scenario, static_cast<int>(gpus), weak), one.profile};
   };
-  const At ratio = [&](double gpus) -> std::optional<double> {
-    const auto time = time_to_loss(on(series, gpus), options.predict);
-    const auto base = time_to_loss(on(baseline, gpus), options.predict);
-    if (!time || !base) return std::nullopt;
-    return *time / *base;
-  };
+  const At ratio = ratio_at(series, baseline, options.predict, on, known);
   const std::vector<double> counts = legal_counts(series, baseline, options);
   Sweep sweep;
   std::vector<std::size_t> taken;
@@ -140,6 +161,7 @@ Sweep over_gpus(const Series& series, const Series& baseline, const BreakEvenOpt
     sweep.samples.push_back({counts[place], *value});
     taken.push_back(place);
   }
+  if (is_level(sweep)) return sweep;
   for (std::size_t i = 0; i + 1 < taken.size(); ++i) {
     const bool paid = pays(sweep.samples[i].ratio);
     if (paid == pays(sweep.samples[i + 1].ratio)) continue;
@@ -168,8 +190,14 @@ void rank(std::vector<BreakEven>& rows, const std::string& baseline) {
 
 }  // namespace
 
+bool is_level(const Sweep& sweep) {
+  return std::ranges::all_of(sweep.samples,
+                             [](const Ratio& one) { return std::abs(one.ratio - 1) <= kLevel; });
+}
+
 std::vector<Convergence> parse_convergence(std::string_view text, const std::string& file) {
   constexpr std::string_view kColumns[] = {"method", "tokens_to_loss", "setting", "source"};
+  constexpr double kLeast = 0.01, kMost = 100;  // as the key strategy.tokens_to_loss
   const Csv csv = parse_csv(text, file, kColumns);
   Problems problems;
   std::vector<Convergence> list;
@@ -180,9 +208,13 @@ std::vector<Convergence> parse_convergence(std::string_view text, const std::str
       problems.add(place_of(csv, row.cells[0]), "method",
                    fmt::format("\"{}\" is not a method", word),
                    did_you_mean(word, all_names<spec::Method>()));
-    list.push_back({method.value_or(spec::Method::dense),
-                    positive_number(csv, row.cells[1], "tokens_to_loss", problems),
-                    row.cells[2].text, row.cells[3].text});
+    const std::size_t before = problems.list().size();
+    const double tokens = positive_number(csv, row.cells[1], "tokens_to_loss", problems);
+    if (problems.list().size() == before && (tokens < kLeast || tokens > kMost))
+      problems.add(place_of(csv, row.cells[1]), "tokens_to_loss",
+                   fmt::format("{} is out of range {} to {}", row.cells[1].text, kLeast, kMost));
+    list.push_back(
+        {method.value_or(spec::Method::dense), tokens, row.cells[2].text, row.cells[3].text});
   }
   problems.raise();
   return list;
@@ -232,6 +264,8 @@ BreakEvenStudy break_even(std::span<const Series> series, const std::string& bas
                        .scaling = options.scaling,
                        .network = carried(base),
                        .rows = {}};
+  const Series searched_base = searched(base);
+  Known on_networks, on_gpus;
   const std::optional<double> base_time = time_to_loss(base, options.predict);
   for (const Series& one : series) {
     BreakEven row{.series = one.scenario.series,
@@ -246,8 +280,9 @@ BreakEvenStudy break_even(std::span<const Series> series, const std::string& bas
       row.tokens_allowed = row.tokens_to_loss / *row.ratio;
     }
     if (&one != &base) {
-      row.network = over_network(one, base, options);
-      row.gpus = over_gpus(one, base, options);
+      const Series other = searched(one);
+      row.network = over_network(other, searched_base, options, on_networks);
+      row.gpus = over_gpus(other, searched_base, options, on_gpus);
     }
     study.rows.push_back(std::move(row));
   }

@@ -26,9 +26,12 @@ struct Crossing {
 
 /// One axis: samples in ascending order, crossings between them by bisection.
 struct Sweep {
-  std::vector<Ratio> samples;  ///< of places where both fit
-  std::vector<Crossing> crossings;
+  std::vector<Ratio> samples;       ///< of places where both fit
+  std::vector<Crossing> crossings;  ///< none where all is level
 };
+
+/// Within 0.1 % of the baseline at every sample: neither pays.
+bool is_level(const Sweep& sweep);
 
 struct BreakEven {
   std::string series;

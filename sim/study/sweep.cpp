@@ -152,12 +152,25 @@ void Sweep::make_identity(const SweepRequest& request) {
                {"calibration", content_hash(profiles)}};
 }
 
+// What has bad values is kept: the point says so.
+bool Sweep::keeps(const scenario::Draft& draft) const {
+  return !draft.bad_values.empty() || !filter_ || filter_->keeps(draft.scenario);
+}
+
+bool Sweep::leaves_points() {
+  if (!filter_) return true;
+  for (std::uint64_t number = 0; number < size(); ++number)
+    if (keeps(scenarios_.draft(series_[number / grid_.size()], settings_at(number % grid_.size()))))
+      return true;
+  return false;
+}
+
 std::optional<SweepPoint> Sweep::point(std::uint64_t number) {
   const std::size_t series = series_[number / grid_.size()];
   const std::vector<scenario::Setting> settings = settings_at(number % grid_.size());
   const scenario::Draft draft = scenarios_.draft(series, settings);
   const spec::Scenario& scenario = draft.scenario;
-  if (draft.bad_values.empty() && filter_ && !filter_->keeps(scenario)) return std::nullopt;
+  if (!keeps(draft)) return std::nullopt;
   SweepPoint point{.number = number,
                    .scenario = scenario.name,
                    .series = scenario.series,

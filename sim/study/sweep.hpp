@@ -57,6 +57,9 @@ class Sweep {
   /// Points, those that the filter leaves out counted.
   std::uint64_t size() const { return series_.size() * grid_.size(); }
 
+  /// Whether the filter, if there is any, keeps a point. Looks no further than the first kept one.
+  bool leaves_points();
+
   /// Predicts a point; none when the filter leaves it out.
   std::optional<SweepPoint> point(std::uint64_t number);
 
@@ -66,6 +69,7 @@ class Sweep {
 
  private:
   std::vector<scenario::Setting> settings_at(std::uint64_t grid_point) const;
+  bool keeps(const scenario::Draft& draft) const;
   const cost::Profile& profile(const std::string& id);
   void check_values(const std::string& origin);
   void check_value(const Axis& axis, const scenario::Setting& value, Problems& problems);

@@ -135,10 +135,27 @@ class Results(SweepTest):
                                         "--axis", "training.global_batch=256:1024:*2"))
         self.assertEqual([line["axes"]["training.global_batch"] for line in self.lines("a")], [256, 512, 1024])
 
-    def test_nothing_feasible_is_exit_code_3_and_nothing_left_is_1(self):
+    def test_nothing_feasible_is_exit_code_3_and_nothing_left_is_2(self):
         self.sweep("a", sweep=("scenarios/llama-70b-does-not-fit.toml", "--axis", "cluster.gpus=4,8"), code=3)
-        self.sweep("b", "--filter", "gpus > 1000", code=1)
-        self.assertEqual(self.lines("b"), [])
+        told = self.sweep("b", "--filter", "gpus > 1000", code=2).stderr
+        self.assertIn("--filter: the filter left 0 of 120 points", told)
+        self.assertFalse(os.path.exists(self.path("b")))
+
+    def test_a_part_without_a_point_or_with_refused_ones_only_is_done(self):
+        self.sweep("a", "--filter", "gpus == 4 and micro_batch == 1", "--shard", "120/120")
+        self.assertEqual(self.lines("a"), [])
+        micro_batches = (SCENARIO, "--series", "AdamS", "--axis", "training.micro_batch=1,3")
+        self.sweep("b", "--shard", "2/2", sweep=micro_batches)
+        self.assertEqual([line["status"] for line in self.lines("b")], ["refused"])
+
+    def test_a_number_of_processes_is_1_to_1024(self):
+        for jobs in ("0", "-1", "1025", "100000000"):
+            self.assertRegex(self.refused("sweep", *SWEEP, "-o", self.path("x"), "--jobs", jobs), "--jobs.*1.*1024")
+        self.assertFalse(os.path.exists(self.path("x")))
+
+    def test_a_range_of_too_many_values_is_refused_at_once(self):
+        told = self.refused("sweep", SCENARIO, "-o", self.path("x"), "--axis", "strategy.density=0:1:1e-300")
+        self.assertIn("strategy.density: more than 1000000 values", told)
 
     def test_json_is_a_summary(self):
         document = json.loads(self.sweep("a", "--json").stdout)

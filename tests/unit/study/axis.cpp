@@ -74,6 +74,16 @@ TEST_CASE("what only looks like a range is a word") {
   CHECK(values("a.b='1:2:3'") == Texts{"'1:2:3'"});
 }
 
+TEST_CASE("a range of too many values is refused before it is listed") {
+  for (const char* range :
+       {"0:1:1e-300", "1:64:1e-300", "0:1000000:1", "1:2:*1.0000000001", "64:1:/1.0000000001",
+        "64:1:-1e-300", "1,2,0:1:1e-300", "0:1e300:1e-300", "1e16:1e17:1"})
+    CHECK_THAT(problem("s.density=" + std::string(range)),
+               Catch::Contains("s.density: more than 1000000 values"));
+  CHECK(values("s.density=1:1:1e-300") == Texts{"1"});
+  CHECK(values("c.gpus=1:2000:1").size() == 2000);
+}
+
 TEST_CASE("a range that cannot be counted out says why") {
   CHECK(problem("c.gpus=4:64:0") ==
         "--axis:1:8: c.gpus: the range 4:64:0 is none: its step is 0 (FIRST:LAST:STEP or "

@@ -88,11 +88,13 @@ TEST_CASE("[M345] the break-even count is the first on its side") {
   }
 }
 
-TEST_CASE("a series against itself never pays, local steps always do") {
+TEST_CASE("a series against itself is level, local steps always pay") {
   const study::BreakEvenStudy same =
       study_of({series_of("dense", spec::Method::dense), series_of("twin", spec::Method::dense)});
   CHECK(same.rows.at(1).network.crossings.empty());
   CHECK(same.rows.at(1).network.samples.front().ratio == 1);
+  CHECK(study::is_level(same.rows.at(1).network));
+  CHECK(study::is_level(same.rows.at(1).gpus));
   const study::BreakEvenStudy local = study_of(two(spec::Method::local_sgd));
   for (const study::Ratio& sample : local.rows.at(1).network.samples) CHECK(sample.ratio < 1);
 }
@@ -125,6 +127,48 @@ TEST_CASE("tokens to loss of a file count where a series says nothing of its own
       InputError);
   for (const study::Convergence& row : study::load_convergence("published"))
     CHECK_FALSE(row.source.empty());
+}
+
+TEST_CASE("level is within 0.1 % at every sample, and where it is level nothing crosses") {
+  CHECK(study::is_level({{{1, 0.9991}, {2, 1.0009}}, {}}));
+  CHECK_FALSE(study::is_level({{{1, 0.9991}, {2, 1.002}}, {}}));
+  CHECK_FALSE(study::is_level({{{1, 0.998}}, {}}));
+  std::vector<study::Series> list = {series_of("dense", spec::Method::dense),
+                                     series_of("twin", spec::Method::dense)};
+  list[1].scenario.strategy.tokens_to_loss = 0.9995;
+  CHECK(study::is_level(study_of(list).rows.at(1).network));
+  list[1].scenario.strategy.tokens_to_loss = 0.99;
+  CHECK_FALSE(study::is_level(study_of(list).rows.at(1).network));
+}
+
+TEST_CASE("tokens to loss of a file keep to the key's range") {
+  const auto told = [](const std::string& tokens) -> std::string {
+    try {
+      study::parse_convergence(
+          "method,tokens_to_loss,setting,source\npowersgd," + tokens + ",a,b\n", "t.csv");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  CHECK(told("0.01") == "accepted");
+  CHECK(told("100") == "accepted");
+  CHECK(told("0.009") == "t.csv:2:10: tokens_to_loss: 0.009 is out of range 0.01 to 100");
+  CHECK(told("100.5") == "t.csv:2:10: tokens_to_loss: 100.5 is out of range 0.01 to 100");
+}
+
+TEST_CASE("a search draws 4 jittered steps at a place, the row all that were asked for") {
+  std::vector<study::Series> list = {series_of("dense", spec::Method::dense),
+                                     series_of("jitter", spec::Method::dense)};
+  list[1].scenario.jitter.compute = 0.05;
+  const auto ratios = [&](int steps) {
+    list[1].scenario.jitter.steps = steps;
+    const BreakEven row = study_of(list).rows.at(1);
+    return std::pair(row.network.samples.front().ratio, *row.ratio);
+  };
+  CHECK(ratios(4).first == ratios(12).first);
+  CHECK(ratios(4).second != ratios(12).second);
+  CHECK(ratios(3).first != ratios(4).first);
 }
 
 TEST_CASE("a faster network is faster links and transports, latencies stay") {
