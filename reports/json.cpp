@@ -1,44 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/json.hpp"
 
-#include <cmath>
-#include <nlohmann/json.hpp>
-
-#include "sim/base/check.hpp"
+#include "reports/json_parts.hpp"
 #include "sim/base/version.hpp"
 
 namespace scapesim::reports {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json number(double value) {
-  SCAPESIM_CHECK(std::isfinite(value), "a result holds {}", value);
-  return value;
-}
-
-template <class Q>
-Json si(Q value) {
-  return number(value.si());
-}
-
-template <class T, class F>
-Json or_null(const std::optional<T>& value, F convert) {
-  return value ? convert(*value) : Json(nullptr);
-}
-
-/// The document's text; what is not UTF-8 is replaced, so that every reader accepts it.
-std::string text_of(const Json& document) {
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
-}
+using parts::Json;
+using parts::number;
+using parts::or_null;
+using parts::text_of;
 
 Json breakdown_json(const result::Breakdown& b) {
-  return {{"compute", si(b.compute)},
-          {"optimizer", si(b.optimizer)},
-          {"exposed_communication", si(b.exposed_communication)},
-          {"copy", si(b.copy)},
-          {"host", si(b.host)},
-          {"bubble", si(b.bubble)}};
+  return {{"compute", number(b.compute)},
+          {"optimizer", number(b.optimizer)},
+          {"exposed_communication", number(b.exposed_communication)},
+          {"copy", number(b.copy)},
+          {"host", number(b.host)},
+          {"bubble", number(b.bubble)}};
 }
 
 /// Whole numbers as such: below one call per step only where steps are local.
@@ -54,35 +34,35 @@ Json communication_json(const std::vector<result::Communication>& rows) {
                     {"collective", row.collective},
                     {"group_size", row.group_size},
                     {"count", count_json(row.count)},
-                    {"bytes_B", si(row.bytes)},
-                    {"busbw_Bps", si(row.busbw)},
-                    {"time_s", si(row.time)},
-                    {"exposed_s", si(row.exposed)},
+                    {"bytes_B", number(row.bytes)},
+                    {"busbw_Bps", number(row.busbw)},
+                    {"time_s", number(row.time)},
+                    {"exposed_s", number(row.exposed)},
                     {"algorithm", row.algorithm},
                     {"protocol", row.protocol}});
   return list;
 }
 
 Json uneven_json(const result::Uneven& u) {
-  return {{"even_step_time_s", si(u.even)},
+  return {{"even_step_time_s", number(u.even)},
           {"slowdown", number(u.mean / u.even)},
           {"steps", u.steps},
-          {"deviation_s", si(u.deviation)},
-          {"shortest_s", si(u.shortest)},
-          {"longest_s", si(u.longest)},
+          {"deviation_s", number(u.deviation)},
+          {"shortest_s", number(u.shortest)},
+          {"longest_s", number(u.longest)},
           {"pipelines", u.pipelines}};
 }
 
 Json memory_json(const result::Memory& m) {
-  return {{"parameters", si(m.parameters)},
-          {"gradients", si(m.gradients)},
-          {"optimizer", si(m.optimizer)},
-          {"strategy", si(m.strategy)},
-          {"activations", si(m.activations)},
-          {"temporary", si(m.temporary)},
-          {"total", si(m.total)},
-          {"context", si(m.context)},
-          {"capacity", si(m.capacity)}};
+  return {{"parameters", number(m.parameters)},
+          {"gradients", number(m.gradients)},
+          {"optimizer", number(m.optimizer)},
+          {"strategy", number(m.strategy)},
+          {"activations", number(m.activations)},
+          {"temporary", number(m.temporary)},
+          {"total", number(m.total)},
+          {"context", number(m.context)},
+          {"capacity", number(m.capacity)}};
 }
 
 Json warnings_json(std::span<const result::Warning> warnings) {
@@ -93,33 +73,33 @@ Json warnings_json(std::span<const result::Warning> warnings) {
 }
 
 Json run_json(const result::Run& run) {
-  const auto bound = [&](Seconds t) { return run.has_interval ? si(t) : Json(nullptr); };
+  const auto bound = [&](Seconds t) { return run.has_interval ? number(t) : Json(nullptr); };
   Json json = {{"schema", "scapesim.run/1"},
                {"scenario", {{"name", run.scenario}, {"hash", run.hash}}}};
   if (!run.series.empty()) json["series"] = run.series;
   json["calibration"] = {{"id", run.calibration}, {"weakest_provenance", run.weakest_provenance}};
   json["version"] = run.version;
   json["gpus"] = run.gpus;
-  json["step_time_s"] = si(run.step_time);
+  json["step_time_s"] = number(run.step_time);
   json["step_time_low_s"] = bound(run.step_time_low);
   json["step_time_high_s"] = bound(run.step_time_high);
   json["interval_level"] = number(run.interval_level);
-  json["tokens_per_s"] = si(run.tokens_per_second);
+  json["tokens_per_s"] = number(run.tokens_per_second);
   json["mfu"] = number(run.mfu);
-  json["efficiency"] = or_null(run.efficiency, number);
+  json["efficiency"] = or_null(run.efficiency);
   json["breakdown_s"] = breakdown_json(run.breakdown);
   json["communication"] = communication_json(run.communication);
-  json["overlap_fraction"] = or_null(run.overlap_fraction, number);
+  json["overlap_fraction"] = or_null(run.overlap_fraction);
   if (run.uneven) json["uneven"] = uneven_json(*run.uneven);
   json["memory_B"] = memory_json(run.memory);
-  json["energy_J"] = or_null(run.energy, si<Joules>);
-  json["cost_usd"] = or_null(run.cost, si<Dollars>);
+  json["energy_J"] = or_null(run.energy);
+  json["cost_usd"] = or_null(run.cost);
   json["warnings"] = warnings_json(run.warnings);
   return json;
 }
 
 Json infeasible_json(const result::Infeasible& infeasible) {
-  const auto bytes = [](Bytes b) { return b > Bytes(0) ? si(b) : Json(nullptr); };
+  const auto bytes = [](Bytes b) { return b > Bytes(0) ? number(b) : Json(nullptr); };
   return {{"reason", infeasible.reason},
           {"need", bytes(infeasible.need)},
           {"have", bytes(infeasible.have)},
@@ -146,7 +126,7 @@ Json explanation_json(const Explanation& explanation) {
   Json terms = Json::array(), rows = Json::array();
   for (const result::Term& t : explanation.terms)
     terms.push_back({{"name", t.name},
-                     {"time_s", si(t.time)},
+                     {"time_s", number(t.time)},
                      {"formula", t.formula},
                      {"calibration", patterns_in(t.calibration)}});
   for (const CalibrationRow& r : explanation.calibration) rows.push_back(calibration_row_json(r));
@@ -174,8 +154,8 @@ Json against_json(const study::Scale& scale, std::span<const study::Comparison> 
                     {"gpus", c.measured.gpus},
                     {"metric", c.measured.metric},
                     {"measured", number(c.measured.value)},
-                    {"predicted", or_null(c.predicted, number)},
-                    {"error", or_null(study::error_of(c), number)}});
+                    {"predicted", or_null(c.predicted)},
+                    {"error", or_null(study::error_of(c))}});
     if (efficiencies[i]) list.back()["measured_efficiency"] = number(*efficiencies[i]);
   }
   return list;
@@ -230,10 +210,10 @@ namespace {
 Json collective_rows_json(std::span<const CollectiveTime> rows) {
   Json list = Json::array();
   for (const CollectiveTime& row : rows)
-    list.push_back({{"size_B", si(row.size)},
-                    {"time_s", si(row.time)},
-                    {"algbw_Bps", si(row.algbw)},
-                    {"busbw_Bps", si(row.busbw)},
+    list.push_back({{"size_B", number(row.size)},
+                    {"time_s", number(row.time)},
+                    {"algbw_Bps", number(row.algbw)},
+                    {"busbw_Bps", number(row.busbw)},
                     {"algorithm", row.algorithm},
                     {"protocol", row.protocol.empty() ? Json(nullptr) : Json(row.protocol)}});
   return list;
@@ -251,11 +231,11 @@ std::string collective_json(std::span<const CollectiveTime> rows,
 std::string collective_result_json(const study::CollectiveStudy& study) {
   Json measured = Json::array();
   for (const study::MeasuredCollective& row : study.measured)
-    measured.push_back({{"size_B", si(row.size)},
-                        {"time_s", si(row.time)},
-                        {"busbw_Bps", si(row.busbw)},
-                        {"predicted_s", si(row.predicted)},
-                        {"predicted_busbw_Bps", si(row.predicted_busbw)},
+    measured.push_back({{"size_B", number(row.size)},
+                        {"time_s", number(row.time)},
+                        {"busbw_Bps", number(row.busbw)},
+                        {"predicted_s", number(row.predicted)},
+                        {"predicted_busbw_Bps", number(row.predicted_busbw)},
                         {"error", number(row.predicted / row.time - 1)},
                         {"source", row.source}});
   Json json = {{"schema", "scapesim.collective/1"},
@@ -281,8 +261,8 @@ std::string validation_json(const study::Validation& validation) {
                     {"gpus", r.gpus},
                     {"metric", r.metric},
                     {"measured", number(r.measured)},
-                    {"predicted", or_null(r.predicted, number)},
-                    {"error", or_null(study::error_of(r), number)}});
+                    {"predicted", or_null(r.predicted)},
+                    {"error", or_null(study::error_of(r))}});
   for (const study::ValidationGroup& g : validation.groups)
     groups.push_back({{"method", g.method},
                       {"metric", g.metric},
@@ -292,7 +272,7 @@ std::string validation_json(const study::Validation& validation) {
   for (const study::ValidationCheck& c : validation.checks)
     checks.push_back({{"name", c.name},
                       {"help", c.help},
-                      {"value", or_null(c.value, number)},
+                      {"value", or_null(c.value)},
                       {"limit", number(c.limit)},
                       {"passed", c.passed}});
   return text_of({{"schema", "scapesim.validation/1"},

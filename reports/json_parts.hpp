@@ -29,6 +29,11 @@ Json or_null(const std::optional<T>& value) {
   return value ? number(*value) : Json(nullptr);
 }
 
+template <class T, class F>
+Json or_null(const std::optional<T>& value, F convert) {
+  return value ? convert(*value) : Json(nullptr);
+}
+
 inline Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 /// The document's text; what is not UTF-8 is replaced, so that every reader accepts it.

@@ -1,33 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/sweep.hpp"
 
-#include <cmath>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "reports/csv.hpp"
-#include "sim/base/check.hpp"
+#include "reports/json_parts.hpp"
 
 namespace scapesim::reports {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using parts::Json;
+using parts::number;
+using parts::or_null;
 
-Json number(double value) {
-  SCAPESIM_CHECK(std::isfinite(value), "a result holds {}", value);
-  return value;
-}
-
-template <class Q>
-Json si(Q value) {
-  return number(value.si());
-}
-
-template <class T, class F>
-Json or_null(const std::optional<T>& value, F convert) {
-  return value ? convert(*value) : Json(nullptr);
-}
-
+/// On one line.
 std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -45,30 +31,30 @@ Json value_json(const scenario::Value& value) {
 }
 
 void add_memory(const result::Memory& memory, Json& json) {
-  json["memory_B"] = {{"total", si(memory.total)},
-                      {"context", si(memory.context)},
-                      {"capacity", si(memory.capacity)}};
+  json["memory_B"] = {{"total", number(memory.total)},
+                      {"context", number(memory.context)},
+                      {"capacity", number(memory.capacity)}};
 }
 
 void add_run(const result::Run& run, Json& json) {
-  const auto bound = [&](Seconds t) { return run.has_interval ? si(t) : Json(nullptr); };
+  const auto bound = [&](Seconds t) { return run.has_interval ? number(t) : Json(nullptr); };
   json["status"] = "done";
   json["scenario"]["hash"] = run.hash;
-  json["step_time_s"] = si(run.step_time);
+  json["step_time_s"] = number(run.step_time);
   json["step_time_low_s"] = bound(run.step_time_low);
   json["step_time_high_s"] = bound(run.step_time_high);
-  json["tokens_per_s"] = si(run.tokens_per_second);
+  json["tokens_per_s"] = number(run.tokens_per_second);
   json["mfu"] = number(run.mfu);
-  json["breakdown_s"] = {{"compute", si(run.breakdown.compute)},
-                         {"optimizer", si(run.breakdown.optimizer)},
-                         {"exposed_communication", si(run.breakdown.exposed_communication)},
-                         {"copy", si(run.breakdown.copy)},
-                         {"host", si(run.breakdown.host)},
-                         {"bubble", si(run.breakdown.bubble)}};
-  json["overlap_fraction"] = or_null(run.overlap_fraction, number);
+  json["breakdown_s"] = {{"compute", number(run.breakdown.compute)},
+                         {"optimizer", number(run.breakdown.optimizer)},
+                         {"exposed_communication", number(run.breakdown.exposed_communication)},
+                         {"copy", number(run.breakdown.copy)},
+                         {"host", number(run.breakdown.host)},
+                         {"bubble", number(run.breakdown.bubble)}};
+  json["overlap_fraction"] = or_null(run.overlap_fraction);
   add_memory(run.memory, json);
-  json["energy_J"] = or_null(run.energy, si<Joules>);
-  json["cost_usd"] = or_null(run.cost, si<Dollars>);
+  json["energy_J"] = or_null(run.energy);
+  json["cost_usd"] = or_null(run.cost);
   for (const result::Warning& warning : run.warnings)
     if (json["warnings"].empty() || json["warnings"].back() != warning.code)
       json["warnings"].push_back(warning.code);

@@ -47,18 +47,6 @@ Bucket compressible(const Bucket& bucket) {
   return filtered(bucket, [](const workload::Tensor& tensor) { return !tensor.always_selected; });
 }
 
-double payload_bytes(spec::PayloadDtype dtype) {
-  switch (dtype) {
-    case spec::PayloadDtype::fp32:
-      return 4;
-    case spec::PayloadDtype::bf16:
-      return 2;
-    case spec::PayloadDtype::fp8:
-      return 1;
-  }
-  throw InternalError("type of the payload");
-}
-
 graph::Stream stream_behind(const Context& context) {
   return context.scenario.training.overlap_gradients ? Stream::communication : Stream::compute;
 }

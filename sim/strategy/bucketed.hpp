@@ -17,9 +17,6 @@ double elements_of(const Bucket& bucket);
 Bucket always_selected(const Bucket& bucket);
 Bucket compressible(const Bucket& bucket);
 
-/// Bytes of one value of a payload.
-double payload_bytes(spec::PayloadDtype dtype);
-
 /// Where a pass behind a collective runs: on the communicator's stream while the backward pass may
 /// still go on.
 graph::Stream stream_behind(const Context& context);

@@ -71,7 +71,9 @@ void FullySharded::step_end(Program& program, OpId last) {
   Waits ready = reduced_;
   const OpId upkeep = add_upkeep(program, context_, held_elements(context_), last);
   const Waits gradients = ready.empty() ? Waits{{upkeep}} : ready;
-  also_wait(ready, sum_embedding(program, gradients));
+  // [M241] Both ends of a pipeline sum their shares of a tied embedding's gradients.
+  const int shares = graph::group_size(context_.mesh, sharded_over(context_, Axis::data));
+  also_wait(ready, add_embedding_sum(program, context_, gradients, shares));
   also_wait(ready, add_norm(program, context_, ready.empty() ? gradients : ready));
   const OpId update = add_update(program, context_, held_elements(context_), ready);
   for (const OpId first : first_gathers_)
@@ -88,19 +90,6 @@ bool FullySharded::kept(const LayerPass& pass) const {
   if (strategy_.reshard_after_forward) return false;
   const bool pipelined = context_.mesh.pp > 1 && !pass.first;
   return pass.direction == Direction::backward || pipelined;
-}
-
-/// [M241] Both ends of a pipeline sum their shares of a tied embedding's gradients.
-std::optional<OpId> FullySharded::sum_embedding(Program& program, const Waits& ready) const {
-  if (context_.tied_embedding == 0) return std::nullopt;
-  const double shares = graph::group_size(context_.mesh, sharded_over(context_, Axis::data));
-  const double element = gradient_bytes(context_.scenario.training.gradient_dtype);
-  return add_call(program, context_,
-                  {.name = "embedding gradient all-reduce",
-                   .kind = CollectiveKind::all_reduce,
-                   .bytes = Bytes(static_cast<double>(context_.tied_embedding) * element / shares),
-                   .axis = Axis::embedding},
-                  Stream::communication, "M241", ready);
 }
 
 /// The layer that ran last is still whole.

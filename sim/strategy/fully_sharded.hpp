@@ -44,7 +44,6 @@ class FullySharded : public Communication {
   };
   bool kept(const LayerPass& pass) const;
   bool still_held(const LayerPass& pass) const;
-  std::optional<graph::OpId> sum_embedding(Program& program, const Waits& ready) const;
   /// Into the tensor that is reduced.
   graph::OpId copy_gradients(Program& program, const LayerPass& pass, graph::OpId ready) const;
   void send_gradients(Program& program, std::size_t left);

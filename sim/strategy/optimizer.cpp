@@ -65,6 +65,18 @@ double gradient_bytes(spec::GradientDtype dtype) {
 // [M31] Scale by 1/P (read, write), zero (write).
 double gradient_upkeep_bytes(spec::GradientDtype dtype) { return 3 * gradient_bytes(dtype); }
 
+double payload_bytes(spec::PayloadDtype dtype) {
+  switch (dtype) {
+    case spec::PayloadDtype::fp32:
+      return 4;
+    case spec::PayloadDtype::bf16:
+      return 2;
+    case spec::PayloadDtype::fp8:
+      return 1;
+  }
+  throw InternalError("type of the payload");
+}
+
 double parameter_bytes(spec::Precision precision) {
   return precision == spec::Precision::fp32 ? 4 : 2;
 }

@@ -19,6 +19,8 @@ double gradient_upkeep_bytes(spec::GradientDtype dtype);
 
 /// Bytes of one gradient element.
 double gradient_bytes(spec::GradientDtype dtype);
+/// Bytes of one element that a sparse method sends.
+double payload_bytes(spec::PayloadDtype dtype);
 /// Bytes of one parameter in compute precision.
 double parameter_bytes(spec::Precision precision);
 

@@ -26,18 +26,6 @@ constexpr double kFloat = 4;  // SCAPE's state is fp32
 constexpr double kUnfusedTotal = 413;
 constexpr double kUnfusedReplica = 45;
 
-double payload_element(spec::PayloadDtype dtype) {
-  switch (dtype) {
-    case spec::PayloadDtype::fp32:
-      return 4;
-    case spec::PayloadDtype::bf16:
-      return 2;
-    case spec::PayloadDtype::fp8:
-      return 1;
-  }
-  return 4;
-}
-
 /// Everything that can be counted before the program is written.
 struct Counts {
   bool sharded;
@@ -71,7 +59,7 @@ Counts count(const Context& context) {
       c.global_mask ? union_density(own, context.ranks, strategy.mask_overlap) : own;
   const auto elements = static_cast<double>(selected(parts, sent));
   c.density = elements / c.n;
-  c.payload = Bytes(elements * payload_element(strategy.payload_dtype));
+  c.payload = Bytes(elements * payload_bytes(strategy.payload_dtype));
   c.weights = Bytes(elements * kFloat);
   c.mask =
       Bytes(static_cast<double>(mask_bytes(context.workload.parameters, strategy.mask_format)));

@@ -46,14 +46,14 @@ std::optional<OpId> add_norm(Program& program, const Context& context, const Wai
 }
 
 // [M241] The sum of both gradients, over pairs of first and last stage.
-std::optional<OpId> add_embedding_sum(Program& program, const Context& context,
-                                      const Waits& ready) {
+std::optional<OpId> add_embedding_sum(Program& program, const Context& context, const Waits& ready,
+                                      int shares) {
   if (context.tied_embedding == 0) return std::nullopt;
   const double element = gradient_bytes(context.scenario.training.gradient_dtype);
   return add_call(program, context,
                   {.name = "embedding gradient all-reduce",
                    .kind = CollectiveKind::all_reduce,
-                   .bytes = Bytes(static_cast<double>(context.tied_embedding) * element),
+                   .bytes = Bytes(static_cast<double>(context.tied_embedding) * element / shares),
                    .axis = Axis::embedding},
                   Stream::communication, "M241", ready);
 }

@@ -28,8 +28,9 @@ std::string call_name(std::string_view what, graph::Axis axis);
 std::optional<graph::OpId> add_norm(Program& program, const Context& context, const Waits& ready);
 
 /// Tied embeddings that first and last stage both hold get the sum of both gradients.
+/// `shares`: that fully sharded ranks cut them into.
 std::optional<graph::OpId> add_embedding_sum(Program& program, const Context& context,
-                                             const Waits& ready);
+                                             const Waits& ready, int shares = 1);
 
 /// [M31] Scaling and zeroing of the gradients a rank keeps.
 graph::OpId add_upkeep(Program& program, const Context& context, double elements, graph::OpId last);

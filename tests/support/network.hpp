@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/engine/replay.hpp"
 #include "sim/plan/ring.hpp"
 
 namespace scapesim::test {
@@ -91,6 +92,17 @@ inline graph::StepGraph only_calls(const topology::Fabric& fabric,
   }
   all.operations.push_back(end_of_step);
   return graph;
+}
+
+/// When each call has ended, if all begin at 0 and nothing else runs.
+inline std::vector<Seconds> fluid_ends(const topology::Fabric& fabric,
+                                       const std::vector<plan::GroupSet>& groups,
+                                       const std::vector<plan::CollectiveCall>& calls) {
+  const auto graph = only_calls(fabric, groups, calls);
+  const auto timeline = engine::replay(graph, {.driver = engine::Driver::standalone});
+  std::vector<Seconds> ends;
+  for (std::size_t i = 0; i < calls.size(); ++i) ends.push_back(timeline.spans[i].end);
+  return ends;
 }
 
 }  // namespace scapesim::test

@@ -20,16 +20,6 @@ using graph::Algorithm;
 
 namespace {
 
-std::vector<Seconds> fluid_ends(const topology::Fabric& fabric,
-                                const std::vector<plan::GroupSet>& groups,
-                                const std::vector<plan::CollectiveCall>& calls) {
-  const auto graph = only_calls(fabric, groups, calls);
-  const auto timeline = engine::replay(graph, {.driver = engine::Driver::standalone});
-  std::vector<Seconds> ends;
-  for (std::size_t i = 0; i < calls.size(); ++i) ends.push_back(timeline.spans[i].end);
-  return ends;
-}
-
 plan::CollectiveCall forced(graph::CollectiveKind kind, Algorithm algorithm, Bytes size,
                             std::size_t group = 0) {
   plan::CollectiveCall forced = call(kind, size, group);

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "sim/engine/chunk.hpp"
-#include "sim/engine/replay.hpp"
 #include "tests/support/network.hpp"
 
 using namespace scapesim;
@@ -13,17 +12,6 @@ using namespace scapesim::test;
 using enum graph::CollectiveKind;
 
 namespace {
-
-/// When each call has ended, if all begin at 0 and nothing else runs.
-std::vector<Seconds> fluid_ends(const topology::Fabric& fabric,
-                                const std::vector<plan::GroupSet>& groups,
-                                const std::vector<plan::CollectiveCall>& calls) {
-  const auto graph = only_calls(fabric, groups, calls);
-  const auto timeline = engine::replay(graph, {.driver = engine::Driver::standalone});
-  std::vector<Seconds> ends;
-  for (std::size_t i = 0; i < calls.size(); ++i) ends.push_back(timeline.spans[i].end);
-  return ends;
-}
 
 spec::Cluster without_latency(spec::Cluster cluster) {
   cluster.fabric.latency = 0_s;
