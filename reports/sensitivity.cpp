@@ -116,7 +116,7 @@ std::string disturbances_text(const Sensitivity& s) {
                             : "",
                     fmt::format("{} = {}", row.key, row.value)});
   if (rows.empty()) return "";
-  return "\n" + table({{"one part is slow", Align::left},
+  return "\n" + table({{"what goes wrong", Align::left},
                        {"step time"},
                        {"90 % interval"},
                        {"", Align::left}},
@@ -203,7 +203,8 @@ Json disturbances_json(const Sensitivity& s) {
                     {"step_time_s", parts::number(row.step_time)},
                     {"slowdown", parts::number(row.slowdown)},
                     {"slowdown_low", parts::or_null(row.low)},
-                    {"slowdown_high", parts::or_null(row.high)}});
+                    {"slowdown_high", parts::or_null(row.high)},
+                    {"slowdown_deviation", parts::or_null(row.deviation)}});
   return list;
 }
 

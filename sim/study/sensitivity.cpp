@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 
 #include "sim/scenario/alter.hpp"
+#include "sim/study/choices.hpp"
+#include "sim/study/parallel.hpp"
+#include "sim/study/workers.hpp"
 
 namespace scapesim::study {
 namespace {
@@ -48,19 +51,26 @@ double reach(const Effect& effect, Seconds base) {
   return std::max(far(effect.less), far(effect.more));
 }
 
+Effect effect_of(const Inputs& base, Parameter parameter, double change, Seconds step_time) {
+  Effect effect{.parameter = std::move(parameter)};
+  effect.less = step_of(base, effect.parameter, 1 - change);
+  effect.more = step_of(base, effect.parameter, 1 + change);
+  if (same(effect.less, step_time) && same(effect.more, step_time)) return effect;
+  effect.elasticity = elasticity_of(base, effect.parameter, step_time);
+  if (effect.parameter.value)
+    effect.derivative = effect.elasticity * step_time.si() / *effect.parameter.value;
+  return effect;
+}
+
 void add_effects(Sensitivity& result, const Inputs& base, Seconds step_time) {
-  for (Parameter& parameter : parameters_of(base)) {
-    Effect effect{.parameter = std::move(parameter)};
-    effect.less = step_of(base, effect.parameter, 1 - result.change);
-    effect.more = step_of(base, effect.parameter, 1 + result.change);
-    if (same(effect.less, step_time) && same(effect.more, step_time)) {
+  const std::vector<Parameter> parameters = parameters_of(base);
+  for (Effect& effect : parallel(parameters.size(), usable_processors(), [&](std::size_t i) {
+         return effect_of(base, parameters[i], result.change, step_time);
+       })) {
+    if (same(effect.less, step_time) && same(effect.more, step_time))
       result.without_effect.push_back(effect.parameter.name);
-      continue;
-    }
-    effect.elasticity = elasticity_of(base, effect.parameter, step_time);
-    if (effect.parameter.value)
-      effect.derivative = effect.elasticity * step_time.si() / *effect.parameter.value;
-    result.effects.push_back(std::move(effect));
+    else
+      result.effects.push_back(std::move(effect));
   }
   std::ranges::stable_sort(result.effects, std::greater{},
                            [&](const Effect& effect) { return reach(effect, step_time); });
@@ -145,29 +155,28 @@ std::vector<scenario::Value> other_values(const scenario::KeyValue& key) {
   return values;
 }
 
-bool trains_otherwise(std::string_view key) {
-  static constexpr std::string_view kKeys[] = {
-      "training.global_batch", "training.precision",     "training.gradient_dtype",
-      "training.optimizer",    "strategy.method",        "strategy.payload_dtype",
-      "strategy.mask_delay",   "strategy.mask_partition"};
-  return std::ranges::find(kKeys, key) != std::end(kKeys);
-}
-
 std::string text_of(const scenario::KeyValue& key, const spec::Scenario& scenario) {
   for (const scenario::KeyValue& other : scenario::key_values(scenario))
     if (other.key == key.key) return other.text;
   return {};
 }
 
-void add_alternative(Sensitivity& result, const Inputs& base, const scenario::KeyValue& key,
-                     const scenario::Value& value) {
-  auto altered = scenario::altered(base.scenario, key.key, value);
+/// A key and another value of it.
+struct Choice {
+  scenario::KeyValue key;
+  scenario::Value value;
+};
+
+/// None where the other value breaks a rule.
+std::optional<Alternative> alternative_of(const Inputs& base, const Choice& choice) {
+  const scenario::KeyValue& key = choice.key;
+  auto altered = scenario::altered(base.scenario, key.key, choice.value);
   auto* scenario = std::get_if<spec::Scenario>(&altered);
-  if (scenario == nullptr) return;
+  if (scenario == nullptr) return std::nullopt;
   Alternative row{.key = key.key,
                   .from = key.text,
                   .to = text_of(key, *scenario),
-                  .trains_otherwise = trains_otherwise(key.key)};
+                  .trains_otherwise = trains_otherwise(key.key).value_or(true)};
   row.tokens_ratio = static_cast<double>(scenario->training.global_batch) /
                      static_cast<double>(base.scenario.training.global_batch);
   const result::Outcome outcome = outcome_of({*scenario, base.profile});
@@ -179,18 +188,21 @@ void add_alternative(Sensitivity& result, const Inputs& base, const scenario::Ke
     row.infeasible = why.reason;
     if (why.memory.total > Bytes(0)) row.memory = why.memory.total + why.memory.context;
   }
-  result.alternatives.push_back(std::move(row));
+  return row;
 }
 
 void add_alternatives(Sensitivity& result, const Inputs& base, const result::Run& run) {
+  std::vector<Choice> choices;
   for (const scenario::KeyValue& key : scenario::key_values(base.scenario)) {
     const std::string_view name = key.key;
     if (!name.starts_with("training.") && !name.starts_with("parallelism.") &&
         !name.starts_with("strategy."))
       continue;
-    for (const scenario::Value& value : other_values(key))
-      add_alternative(result, base, key, value);
+    for (scenario::Value& value : other_values(key)) choices.push_back({key, std::move(value)});
   }
+  for (auto& row : parallel(choices.size(), usable_processors(),
+                            [&](std::size_t i) { return alternative_of(base, choices[i]); }))
+    if (row) result.alternatives.push_back(std::move(*row));
   const Bytes memory = run.memory.total + run.memory.context;
   std::erase_if(result.alternatives, [&](const Alternative& row) {
     return row.step_time && row.tokens_ratio == 1 && same(row.step_time, run.step_time) &&

@@ -8,7 +8,9 @@
 #include <numeric>
 
 #include "sim/base/file.hpp"
+#include "sim/scenario/keys.hpp"
 #include "sim/scenario/load.hpp"
+#include "sim/study/choices.hpp"
 #include "tests/support/prediction.hpp"
 
 using namespace scapesim;
@@ -48,6 +50,19 @@ double slope_by_profile(const study::Series& series, const std::string& key) {
   less.numbers.at(key).value -= h;
   more.numbers.at(key).value += h;
   return (test::step_of(series.scenario, more) - test::step_of(series.scenario, less)) / (2 * h);
+}
+
+const study::Disturbance& disturbance_of(const std::vector<study::Disturbance>& rows,
+                                         std::string_view name) {
+  const auto found = std::ranges::find(rows, name, &study::Disturbance::name);
+  REQUIRE(found != rows.end());
+  return *found;
+}
+
+std::vector<study::Disturbance> disturbances_of(const study::Series& series, int draws) {
+  const PredictOptions options{.driver = engine::Driver::standalone, .interval_draws = draws};
+  const Prediction base = predict(series.scenario, series.profile, options);
+  return study::disturbances(series, test::run_of(base), options);
 }
 
 }  // namespace
@@ -181,6 +196,74 @@ TEST_CASE("alternatives change one choice and are sorted by time per token") {
   CHECK(recompute);
 }
 
+TEST_CASE("every key of a recipe is said to train otherwise or alike") {
+  for (const scenario::KeyRecord& key : scenario::key_records()) {
+    const bool recipe =
+        key.section == "training" || key.section == "parallelism" || key.section == "strategy";
+    INFO(key.section << "." << key.name << ": a new key belongs into sim/study/choices.cpp");
+    CHECK(study::trains_otherwise(fmt::format("{}.{}", key.section, key.name)).has_value() ==
+          recipe);
+  }
+  CHECK(study::trains_otherwise("strategy.reduce_dtype") == true);
+  CHECK(study::trains_otherwise("strategy.sharding") == false);
+}
+
+// [M376]
+TEST_CASE("a slow GPU costs what it computes longer, as everybody waits for it") {
+  // Data parallel without overlap: forward, backward and optimizer of the slow rank are stretched.
+  const study::Series series = series_of("vista-llama-1.8b-ndr.toml", {"cluster.gpus=16"});
+  const result::Run run = test::run_of(test::prediction_of(series.scenario, series.profile));
+  const auto rows = disturbances_of(series, 16);
+  const study::Disturbance& row = disturbance_of(rows, "one GPU 10 % slower");
+  const Seconds computes = run.breakdown.compute + run.breakdown.optimizer;
+  CHECK(row.slowdown - 1 == Approx(0.1 * (computes / run.step_time)).epsilon(1e-6));
+  CHECK(row.low.value() < row.slowdown);
+  CHECK(row.high.value() > row.slowdown);
+  CHECK(*row.high < 1.1);
+  CHECK_FALSE(row.deviation.has_value());
+}
+
+// [M376]
+TEST_CASE("jitter costs the mean of drawn steps, with its spread and an interval") {
+  const study::Series series = series_of("vista-llama-1.8b-ndr.toml", {"cluster.gpus=16"});
+  const auto rows = disturbances_of(series, 16);
+  const study::Disturbance& row = disturbance_of(rows, "every GPU's pace jitters by 2 %");
+  const study::Series jittered =
+      series_of("vista-llama-1.8b-ndr.toml", {"cluster.gpus=16", "jitter.compute=2%"});
+  CHECK(row.step_time.si() ==
+        Approx(test::step_of(jittered.scenario, jittered.profile)).epsilon(1e-12));
+  CHECK(row.slowdown > 1.01);
+  CHECK(row.slowdown < 1.1);
+  CHECK(row.deviation.value() > 0);
+  CHECK(row.low.value() <= row.slowdown);
+  CHECK(row.high.value() >= row.slowdown);
+  CHECK(*row.high - *row.low < row.slowdown - 1);
+}
+
+TEST_CASE("a disturbance comes beside those that the scenario has") {
+  const study::Series series = series_of(
+      "vista-llama-1.8b-ndr.toml", {"cluster.gpus=16", "cluster.stragglers=[\"GPU 3 = 1.3\"]",
+                                    "jitter.compute=1%", "cluster.degraded=[\"NIC 5 = 0.9\"]"});
+  const auto rows = disturbances_of(series, 0);
+  const study::Disturbance& gpu = disturbance_of(rows, "one GPU 10 % slower");
+  CHECK(gpu.value == R"(["GPU 3 = 1.3", "GPU 0 = 1.1"])");
+  CHECK(gpu.slowdown < 1.03);  // GPU 3 is waited for anyway
+  CHECK_FALSE(gpu.low.has_value());
+  CHECK(disturbance_of(rows, "one adapter at half its rate").value ==
+        R"(["NIC 5 = 0.9", "NIC 0 = 0.5"])");
+  for (const study::Disturbance& row : rows) CHECK(row.key != "jitter.compute");
+}
+
+TEST_CASE("links inside a node and above a leaf switch are slowed where there are some") {
+  const auto rows = disturbances_of(series_of("llama2-13b-fsdp.toml"), 0);
+  CHECK(disturbance_of(rows, "one GPU's link in its node at half its rate").value ==
+        R"(["GPU 0 - node switch 0 = 0.5"])");
+  const auto mesh = disturbances_of(series_of("jupiter-llama3-70b.toml"), 0);
+  CHECK(disturbance_of(mesh, "one GPU's link in its node at half its rate").value ==
+        R"(["GPU 0 - GPU 1 = 0.5"])");
+  CHECK(disturbance_of(mesh, "one of the last stage 10 % slower").slowdown > 1.05);
+}
+
 // [M376]
 TEST_CASE("a slow adapter costs what the degraded scenario takes, and its interval holds that") {
   const study::Series series = series_of("vista-llama-1.8b-ndr.toml", {"cluster.gpus=16"});
@@ -189,8 +272,8 @@ TEST_CASE("a slow adapter costs what the degraded scenario takes, and its interv
   const study::Series slow = series_of("vista-llama-1.8b-ndr.toml",
                                        {"cluster.gpus=16", "cluster.degraded=[\"NIC 0 = 0.5\"]"});
   const double step = test::step_of(slow.scenario, slow.profile);
-  REQUIRE_FALSE(result.disturbances.empty());
-  const study::Disturbance& row = result.disturbances.front();
+  const study::Disturbance& row =
+      disturbance_of(result.disturbances, "one adapter at half its rate");
   CHECK(row.step_time.si() == Approx(step).epsilon(1e-12));
   CHECK(row.slowdown > 1);
   CHECK(row.low.value() <= row.slowdown);
