@@ -17,12 +17,12 @@ using Json = nlohmann::ordered_json;
 
 /// "up to 12.3 GB/s", "from 8, up to 64", "always", "never", "level".
 template <class Text>
-std::string where_it_pays(const study::Sweep& sweep, Text text) {
-  if (sweep.samples.empty()) return "-";
-  if (study::is_level(sweep)) return "level";
-  if (sweep.crossings.empty()) return sweep.samples.front().ratio < 1 ? "always" : "never";
+std::string where_it_pays(const study::Curve& curve, Text text) {
+  if (curve.samples.empty()) return "-";
+  if (study::is_level(curve)) return "level";
+  if (curve.crossings.empty()) return curve.samples.front().ratio < 1 ? "always" : "never";
   std::vector<std::string> parts;
-  for (const study::Crossing& crossing : sweep.crossings)
+  for (const study::Crossing& crossing : curve.crossings)
     parts.push_back((crossing.pays_below ? "up to " : "from ") + text(crossing.at));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -32,12 +32,12 @@ std::string network_text(double bytes_per_second) {
 }
 
 /// A crossing over GPUs is the first count on its other side.
-std::string gpus_cell(const study::Sweep& sweep) {
-  study::Sweep shown = sweep;
+std::string gpus_cell(const study::Curve& curve) {
+  study::Curve shown = curve;
   std::vector<std::string> parts;
-  if (sweep.samples.empty() || sweep.crossings.empty())
-    return where_it_pays(sweep, [](double) { return std::string(); });
-  for (const study::Crossing& crossing : sweep.crossings)
+  if (curve.samples.empty() || curve.crossings.empty())
+    return where_it_pays(curve, [](double) { return std::string(); });
+  for (const study::Crossing& crossing : curve.crossings)
     parts.push_back(fmt::format("{} {:.0f}", crossing.pays_below ? "below" : "from", crossing.at));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -67,17 +67,17 @@ TimeUnit unit_of(const study::BreakEvenStudy& study) {
   return unit_for(longest);
 }
 
-Json sweep_json(const study::Sweep& sweep, std::string_view key) {
+Json curve_json(const study::Curve& curve, std::string_view key) {
   Json samples = Json::array(), crossings = Json::array();
-  for (const study::Ratio& sample : sweep.samples)
+  for (const study::Ratio& sample : curve.samples)
     samples.push_back({{std::string(key), sample.at}, {"ratio", sample.ratio}});
-  for (const study::Crossing& crossing : sweep.crossings)
+  for (const study::Crossing& crossing : curve.crossings)
     crossings.push_back(
         {{std::string(key), crossing.at}, {"pays", crossing.pays_below ? "below" : "above"}});
-  const char* verdict = sweep.samples.empty()             ? "unknown"
-                        : study::is_level(sweep)          ? "level"
-                        : !sweep.crossings.empty()        ? "crosses"
-                        : sweep.samples.front().ratio < 1 ? "always"
+  const char* verdict = curve.samples.empty()             ? "unknown"
+                        : study::is_level(curve)          ? "level"
+                        : !curve.crossings.empty()        ? "crosses"
+                        : curve.samples.front().ratio < 1 ? "always"
                                                           : "never";
   return {{"verdict", verdict}, {"crossings", crossings}, {"samples", samples}};
 }
@@ -94,8 +94,8 @@ Json row_json(const BreakEven& row) {
                {"tokens_to_loss", row.tokens_to_loss},
                {"time_to_loss_ratio", or_null(row.ratio)},
                {"tokens_allowed", or_null(row.tokens_allowed)},
-               {"network", sweep_json(row.network, "network_Bps")},
-               {"gpus", sweep_json(row.gpus, "gpus")}};
+               {"network", curve_json(row.network, "network_Bps")},
+               {"gpus", curve_json(row.gpus, "gpus")}};
   if (const auto* infeasible = std::get_if<result::Infeasible>(&row.outcome))
     json["infeasible"] = infeasible->reason;
   return json;

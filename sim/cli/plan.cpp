@@ -136,16 +136,17 @@ std::optional<Q> quantity_of(const std::string& text, const std::string& option,
 }
 
 /// By cost where every place has a price; by GPU-hours, which are known, else.
-study::Objective objective_of(const Options& options, const std::vector<study::Series>& series) {
+study::PlanObjective objective_of(const Options& options,
+                                  const std::vector<study::Series>& series) {
   const bool priced = std::ranges::all_of(
       series, [](const study::Series& s) { return s.scenario.cluster.gpu_price.has_value(); });
   if (options.objective.empty())
-    return priced ? study::Objective::cost : study::Objective::gpu_hours;
-  const auto found = find_named<study::Objective>(options.objective);
+    return priced ? study::PlanObjective::cost : study::PlanObjective::gpu_hours;
+  const auto found = find_named<study::PlanObjective>(options.objective);
   if (!found)
     refuse("--objective", fmt::format("\"{}\" is unknown", options.objective),
-           did_you_mean(options.objective, all_names<study::Objective>()));
-  if (*found == study::Objective::cost && !priced)
+           did_you_mean(options.objective, all_names<study::PlanObjective>()));
+  if (*found == study::PlanObjective::cost && !priced)
     refuse("--objective", "not every cluster states a price",
            "--set cluster.gpu_price=2.5USD/h, or rank by gpu-hours");
   return *found;

@@ -96,23 +96,23 @@ At ratio_at(const Series& series, const Series& baseline, const PredictOptions& 
   };
 }
 
-Sweep over_network(const Series& series, const Series& baseline, const BreakEvenOptions& options,
+Curve over_network(const Series& series, const Series& baseline, const BreakEvenOptions& options,
                    Known& known) {
   const At ratio = ratio_at(series, baseline, options.predict, on_network, known);
-  Sweep sweep;
+  Curve curve;
   const double now = carried(baseline).si();
   std::vector<Ratio> found;
   for (int i = 0; i < kNetworkSamples; ++i) {
     const double times = std::pow(options.widest, 2.0 * i / (kNetworkSamples - 1) - 1);
     if (const auto value = ratio(times)) found.push_back({times, *value});
   }
-  for (const Ratio& sample : found) sweep.samples.push_back({now * sample.at, sample.ratio});
-  if (is_level(sweep)) return sweep;
+  for (const Ratio& sample : found) curve.samples.push_back({now * sample.at, sample.ratio});
+  if (is_level(curve)) return curve;
   for (std::size_t i = 0; i + 1 < found.size(); ++i)
     if (pays(found[i].ratio) != pays(found[i + 1].ratio))
-      sweep.crossings.push_back(
+      curve.crossings.push_back(
           {now * bisected(ratio, found[i], found[i + 1]), pays(found[i].ratio)});
-  return sweep;
+  return curve;
 }
 
 /// Numbers of GPUs on which both scenarios are sound.
@@ -143,7 +143,7 @@ std::vector<double> legal_counts(const Series& series, const Series& baseline,
   return counts;
 }
 
-Sweep over_gpus(const Series& series, const Series& baseline, const BreakEvenOptions& options,
+Curve over_gpus(const Series& series, const Series& baseline, const BreakEvenOptions& options,
                 Known& known) {
   const bool weak = options.scaling == Scaling::weak;
   const auto on = [weak](const Series& one, double gpus) {
@@ -151,23 +151,23 @@ Sweep over_gpus(const Series& series, const Series& baseline, const BreakEvenOpt
   };
   const At ratio = ratio_at(series, baseline, options.predict, on, known);
   const std::vector<double> counts = legal_counts(series, baseline, options);
-  Sweep sweep;
+  Curve curve;
   std::vector<std::size_t> taken;
   const std::size_t samples = std::min<std::size_t>(counts.size(), kGpuSamples);
   for (std::size_t i = 0; i < samples; ++i) {
     const std::size_t place = samples == 1 ? 0 : i * (counts.size() - 1) / (samples - 1);
     const auto value = ratio(counts[place]);
     if (!value) continue;
-    sweep.samples.push_back({counts[place], *value});
+    curve.samples.push_back({counts[place], *value});
     taken.push_back(place);
   }
-  if (is_level(sweep)) return sweep;
+  if (is_level(curve)) return curve;
   for (std::size_t i = 0; i + 1 < taken.size(); ++i) {
-    const bool paid = pays(sweep.samples[i].ratio);
-    if (paid == pays(sweep.samples[i + 1].ratio)) continue;
-    sweep.crossings.push_back({first_beyond(ratio, counts, taken[i], taken[i + 1]), paid});
+    const bool paid = pays(curve.samples[i].ratio);
+    if (paid == pays(curve.samples[i + 1].ratio)) continue;
+    curve.crossings.push_back({first_beyond(ratio, counts, taken[i], taken[i + 1]), paid});
   }
-  return sweep;
+  return curve;
 }
 
 const Series& named(std::span<const Series> series, const std::string& name) {
@@ -190,8 +190,8 @@ void rank(std::vector<BreakEven>& rows, const std::string& baseline) {
 
 }  // namespace
 
-bool is_level(const Sweep& sweep) {
-  return std::ranges::all_of(sweep.samples,
+bool is_level(const Curve& curve) {
+  return std::ranges::all_of(curve.samples,
                              [](const Ratio& one) { return std::abs(one.ratio - 1) <= kLevel; });
 }
 

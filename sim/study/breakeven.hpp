@@ -25,13 +25,13 @@ struct Crossing {
 };
 
 /// One axis: samples in ascending order, crossings between them by bisection.
-struct Sweep {
+struct Curve {
   std::vector<Ratio> samples;       ///< of places where both fit
   std::vector<Crossing> crossings;  ///< none where all is level
 };
 
 /// Within 0.1 % of the baseline at every sample: neither pays.
-bool is_level(const Sweep& sweep);
+bool is_level(const Curve& curve);
 
 struct BreakEven {
   std::string series;
@@ -39,8 +39,8 @@ struct BreakEven {
   double tokens_to_loss = 1;
   std::optional<double> ratio;           ///< time to loss over the baseline's
   std::optional<double> tokens_allowed;  ///< tokens to loss at which the ratio would be 1
-  Sweep network;                         ///< at: bytes/s that a NIC carries of a large collective
-  Sweep gpus;                            ///< at: number of GPUs
+  Curve network;                         ///< at: bytes/s that a NIC carries of a large collective
+  Curve gpus;                            ///< at: number of GPUs
 };
 
 struct BreakEvenStudy {

@@ -91,15 +91,15 @@ void judge(RunPlan& plan, const Goal& goal) {
 }
 
 /// Smaller is better; what is not known is worst.
-double value_of(const RunPlan& plan, Objective objective) {
+double value_of(const RunPlan& plan, PlanObjective objective) {
   switch (objective) {
-    case Objective::time:
+    case PlanObjective::time:
       return plan.time.si();
-    case Objective::cost:
+    case PlanObjective::cost:
       return plan.cost ? plan.cost->si() : INFINITY;
-    case Objective::energy:
+    case PlanObjective::energy:
       return plan.energy ? plan.energy->si() : INFINITY;
-    case Objective::gpu_hours:
+    case PlanObjective::gpu_hours:
       return plan.gpu_hours;
   }
   throw InternalError("unknown objective");

@@ -16,10 +16,10 @@
 
 namespace scapesim::study {
 
-enum class Objective { time, cost, energy, gpu_hours };
-inline std::span<const Named<Objective>> names_of(Objective*) {
-  using enum Objective;
-  static constexpr Named<Objective> kRows[] = {
+enum class PlanObjective { time, cost, energy, gpu_hours };
+inline std::span<const Named<PlanObjective>> names_of(PlanObjective*) {
+  using enum PlanObjective;
+  static constexpr Named<PlanObjective> kRows[] = {
       {time, "time"}, {cost, "cost"}, {energy, "energy"}, {gpu_hours, "gpu-hours"}};
   return kRows;
 }
@@ -29,7 +29,7 @@ struct Goal {
   std::optional<Seconds> deadline = {};
   std::optional<Dollars> budget = {};
   std::optional<int> most_gpus = {};
-  Objective objective = Objective::gpu_hours;
+  PlanObjective objective = PlanObjective::gpu_hours;
   double utilisation = 1;                     ///< share of the calendar in which the job runs
   std::optional<Tokens> critical_batch = {};  ///< none: tokens do not depend on the batch
   std::optional<Tokens> base_batch = {};      ///< that `tokens` counts for; none: any

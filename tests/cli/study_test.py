@@ -128,6 +128,14 @@ class Plan(ProgramTest):
             process = call(*self.CALL, *wrong)
             self.assertEqual((process.returncode, process.stdout), (2, ""), wrong)
 
+    def test_every_objective_ranks_by_its_own_number(self):
+        for word, key in (("time", "time_s"), ("cost", "cost_usd"), ("energy", "energy_J"), ("gpu-hours", "gpu_hours")):
+            document = self.document(*self.CALL, "--max-gpus", "64", "--objective", word)
+            self.assertEqual(document["goal"]["objective"], word)
+            numbers = [p[key] for p in document["plans"] if p["meets"]]
+            self.assertGreater(len(numbers), 2)
+            self.assertEqual(numbers, sorted(numbers), word)
+
     def test_tokens_are_needed_and_counted(self):
         for tokens in ((), ("--tokens", "many"), ("--tokens", "-1B"), ("--tokens", "1e30")):
             process = call("plan", "scenarios/plan-llama2-13b.toml", *tokens)

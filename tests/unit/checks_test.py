@@ -103,6 +103,13 @@ class Layers(PlantedTree):
                 self.write("sim/plan/a.cpp", f"#include <{header}>\n")
                 self.assert_finds(f"sim/plan/a.cpp:1: <{header}>")
 
+    def test_two_types_of_one_name(self):
+        self.write("sim/study/a.hpp", "namespace scapesim::study {\nstruct Goal;\nenum class Aim { x };\n}  // namespace scapesim::study\n")
+        self.write("sim/cost/a.hpp", "namespace scapesim::cost {\nstruct Aim {};\n}  // namespace scapesim::cost\n")
+        self.assert_passes()
+        self.write("sim/study/b.hpp", "namespace scapesim::study {\nstruct Goal {};\nstruct Aim {\n};\n}  // namespace scapesim::study\n")
+        self.assert_finds("sim/study/b.hpp:3: scapesim::study::Aim is another type in sim/study/a.hpp")
+
     def test_output_in_the_core(self):
         for line in ('std::cout << "x";', 'fmt::print("x");', 'printf("x");',
                      'fprintf(stderr, "x");', 'std::cerr << "x";'):

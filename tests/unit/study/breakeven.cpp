@@ -75,7 +75,7 @@ TEST_CASE("[M345] with as many tokens as allowed a series is as late as the base
 TEST_CASE("[M345] the break-even count is the first on its side") {
   std::vector<study::Series> list = two(spec::Method::topk);
   const study::BreakEvenStudy study = study_of(list);
-  const study::Sweep& gpus = study.rows.at(1).gpus;
+  const study::Curve& gpus = study.rows.at(1).gpus;
   REQUIRE(gpus.samples.size() >= 3);
   for (const study::Crossing& crossing : gpus.crossings) {
     const auto ratio_at = [&](int count) {

@@ -68,7 +68,7 @@ TEST_CASE("the best plan is that of brute force") {
     const study::Goal goal{.tokens = Tokens(1e11),
                            .deadline = Seconds(days * kDay),
                            .most_gpus = 256,
-                           .objective = study::Objective::cost};
+                           .objective = study::PlanObjective::cost};
     const study::Capacity result =
         planned({"cluster.gpu_price=2.5USD/h"}, {{"training.micro_batch", {"1", "2", "4"}}}, goal);
     const Cheapest best = by_force(1e11, days * kDay, 2.5);
@@ -85,7 +85,7 @@ TEST_CASE("plans that meet the goal come first by objective, the others by how f
   const study::Goal goal{.tokens = Tokens(1e11),
                          .deadline = Seconds(15 * kDay),
                          .most_gpus = 256,
-                         .objective = study::Objective::gpu_hours};
+                         .objective = study::PlanObjective::gpu_hours};
   const study::Capacity result = planned({}, {}, goal);
   REQUIRE(result.plans.size() > 4);
   bool missed = false;
