@@ -37,13 +37,22 @@ std::string money(const std::optional<Dollars>& cost) {
 
 int data_parallel(const RunPlan& plan) { return spec::data_parallel_size(plan.scenario); }
 
-/// "8 x 4 x 16": tensor, pipeline, data; context and experts where they are split.
+/// "tp8 pp4 dp16": tensor, pipeline, data; context and experts where they are split.
 std::string split_text(const RunPlan& plan) {
+  if (plan.any_split) return "any";
   const spec::Parallelism& p = plan.scenario.parallelism;
   std::string text = fmt::format("tp{} pp{} dp{}", p.tp, p.pp, data_parallel(plan));
   if (p.cp > 1) text += fmt::format(" cp{}", p.cp);
   if (p.ep > 1) text += fmt::format(" ep{}", p.ep);
   return text;
+}
+
+/// "1f1b", "interleaved x4", "-" without a pipeline.
+std::string schedule_text(const RunPlan& plan) {
+  const spec::Parallelism& p = plan.scenario.parallelism;
+  if (p.pp == 1) return "-";
+  const std::string name(name_of(p.schedule));
+  return p.virtual_stages == 1 ? name : fmt::format("{} x{}", name, p.virtual_stages);
 }
 
 std::string verdict(const RunPlan& plan) {
@@ -59,10 +68,11 @@ std::string verdict(const RunPlan& plan) {
 /// Columns that something is known for.
 struct Known {
   bool cost = false, energy = false, carbon = false, goodput = false, batch = false;
+  bool searched = false;
 };
 
 Known known_in(const Capacity& capacity) {
-  Known known;
+  Known known{.searched = capacity.splits.has_value()};
   for (const RunPlan& plan : capacity.plans) {
     known.cost = known.cost || plan.cost.has_value();
     known.energy = known.energy || plan.energy.has_value();
@@ -78,7 +88,14 @@ std::vector<std::string> row_of(const RunPlan& plan, const Known& known) {
   const spec::Scenario& s = plan.scenario;
   const bool fits = plan.infeasible.empty();
   std::vector<std::string> row = {s.cluster.name, fmt::format("{}", s.cluster.gpus),
-                                  split_text(plan), fmt::format("{}", s.training.micro_batch)};
+                                  split_text(plan)};
+  const auto of_split = [&](std::string text) { row.push_back(plan.any_split ? "" : text); };
+  if (known.searched) {
+    of_split(schedule_text(plan));
+    of_split(std::string(name_of(s.training.recompute)));
+    of_split(std::string(name_of(s.strategy.sharding)));
+  }
+  of_split(fmt::format("{}", s.training.micro_batch));
   if (known.batch) row.push_back(fmt::format("{}", s.training.global_batch));
   row.push_back(fits ? fmt::format("{:.4g}", plan.step_time.si()) : "");
   row.push_back(fits ? percent(plan.mfu) : "");
@@ -101,8 +118,12 @@ std::vector<std::string> row_of(const RunPlan& plan, const Known& known) {
 
 std::string plans_table(const Capacity& capacity) {
   const Known known = known_in(capacity);
-  std::vector<Column> columns = {
-      {"cluster", Align::left}, {"GPUs"}, {"split", Align::left}, {"micro-batch"}};
+  std::vector<Column> columns = {{"cluster", Align::left}, {"GPUs"}, {"split", Align::left}};
+  if (known.searched)
+    columns.insert(
+        columns.end(),
+        {{"schedule", Align::left}, {"recompute", Align::left}, {"sharding", Align::left}});
+  columns.push_back({"micro-batch"});
   if (known.batch) columns.push_back({"batch"});
   columns.insert(columns.end(), {{"step s"}, {"MFU"}});
   if (known.goodput) columns.push_back({"goodput"});
@@ -135,18 +156,37 @@ std::string configuration(const RunPlan& plan) {
                      split_text(plan));
 }
 
+/// What a search changed in the scenario, as it is said to a command.
+std::string split_keys_text(const Capacity& capacity, const RunPlan& plan) {
+  const auto own = study::keys_of(capacity.own);
+  const auto keys = study::keys_of(study::split_of(plan.scenario));
+  std::string out = "  its split:";
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (keys[i].second != own[i].second || keys[i].first == "cluster.gpus")
+      out += fmt::format(" --set {}={}", keys[i].first, keys[i].second);
+  return out + "\n";
+}
+
+std::string searched_text(const study::SplitCounts& splits) {
+  return fmt::format(
+      "the fastest split at each number of GPUs: of {} splits {} are legal and fit, {} were "
+      "simulated; a lower bound of the step left the rest out\n",
+      splits.considered, splits.fitting, splits.simulated);
+}
+
 std::string best_text(const Capacity& capacity) {
   const RunPlan& best = capacity.plans.front();
   std::string out;
   if (best.meets) {
     out = fmt::format("best: {}, {} days, {:.0f} GPU-hours\n", configuration(best), days(best.time),
                       best.gpu_hours);
+    if (capacity.splits) out += split_keys_text(capacity, best);
     if (const auto& f = best.failures)
       out += fmt::format(
-          "  about {:.0f} failures, one in {}; a checkpoint of {} takes {}, best every {} of "
+          "  about {:.0f} failure{}, one in {}; a checkpoint of {} takes {}, best every {} of "
           "training\n",
-          f->expected, text_of(f->job_mtbf), text_of(f->checkpoint), text_of(f->write),
-          text_of(f->interval));
+          f->expected, std::lround(f->expected) == 1 ? "" : "s", text_of(f->job_mtbf),
+          text_of(f->checkpoint), text_of(f->write), text_of(f->interval));
     if (best.energy)
       out += fmt::format(
           "  energy is that of {}{}\n", name_of(best.energy_scope),
@@ -161,6 +201,7 @@ std::string best_text(const Capacity& capacity) {
     const RunPlan& nearest = capacity.plans[*capacity.nearest];
     out = fmt::format("no plan meets the goal; the nearest: {}, {} days, {}\n",
                       configuration(nearest), days(nearest.time), verdict(nearest));
+    if (capacity.splits) out += split_keys_text(capacity, nearest);
   } else {
     out = "nothing fits: " + best.infeasible + "\n";
   }
@@ -176,17 +217,27 @@ Json failures_json(const study::Failures& f) {
 }
 
 Json split_json(const RunPlan& plan) {
+  if (plan.any_split) return nullptr;
   const spec::Scenario& s = plan.scenario;
   return {{"tp", s.parallelism.tp},
           {"pp", s.parallelism.pp},
           {"cp", s.parallelism.cp},
           {"ep", s.parallelism.ep},
           {"dp", data_parallel(plan)},
+          {"schedule", std::string(name_of(s.parallelism.schedule))},
           {"virtual_stages", s.parallelism.virtual_stages},
+          {"sequence_parallel", s.parallelism.sequence_parallel},
           {"micro_batch", s.training.micro_batch},
           {"global_batch", s.training.global_batch},
           {"recompute", std::string(name_of(s.training.recompute))},
           {"sharding", std::string(name_of(s.strategy.sharding))}};
+}
+
+Json splits_json(const Capacity& capacity) {
+  if (!capacity.splits) return nullptr;
+  return {{"considered", capacity.splits->considered},
+          {"fitting", capacity.splits->fitting},
+          {"simulated", capacity.splits->simulated}};
 }
 
 Json plan_row(const RunPlan& plan) {
@@ -219,6 +270,15 @@ Json plan_row(const RunPlan& plan) {
   return json;
 }
 
+/// The rest of a split: schedule, chunks, sequence parallelism, recomputation, sharding.
+std::string split_cells(const RunPlan& plan) {
+  if (plan.any_split) return ",,,,";
+  const spec::Scenario& s = plan.scenario;
+  return fmt::format("{},{},{},{},{}", name_of(s.parallelism.schedule),
+                     s.parallelism.virtual_stages, s.parallelism.sequence_parallel ? 1 : 0,
+                     name_of(s.training.recompute), name_of(s.strategy.sharding));
+}
+
 std::string csv_number(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
@@ -234,6 +294,7 @@ std::string plan_text(const Capacity& capacity) {
   std::string out =
       fmt::format("{}: {}\n\n{}\n{}", capacity.plans.front().scenario.name,
                   goal_text(capacity.goal), plans_table(capacity), best_text(capacity));
+  if (capacity.splits) out += searched_text(*capacity.splits);
   for (const std::string& note : capacity.notes) out += note + "\n";
   return out + fmt::format("\nRests on\n  scapesim {}, calibration {}, scenario {}\n", version(),
                            capacity.plans.front().calibration,
@@ -260,6 +321,7 @@ std::string plan_json(const Capacity& capacity) {
                          {"met", capacity.plans.front().meets},
                          {"nearest", position(capacity.nearest)},
                          {"next_better", position(capacity.next_better)},
+                         {"splits", splits_json(capacity)},
                          {"plans", plans},
                          {"notes", capacity.notes}});
 }
@@ -267,22 +329,27 @@ std::string plan_json(const Capacity& capacity) {
 std::string plan_csv(const Capacity& capacity) {
   std::string out =
       "rank,cluster,calibration,gpus,tp,pp,cp,ep,dp,micro_batch,global_batch,step_time_s,mfu,"
-      "goodput,time_s,gpu_hours,cost_usd,energy_J,carbon_kg,pareto,meets,misses,infeasible\n";
+      "goodput,time_s,gpu_hours,cost_usd,energy_J,carbon_kg,pareto,meets,misses,infeasible,"
+      "schedule,virtual_stages,sequence_parallel,recompute,sharding\n";
   int rank = 0;
   for (const RunPlan& plan : capacity.plans) {
     const spec::Scenario& s = plan.scenario;
     const spec::Parallelism& p = s.parallelism;
     const bool fits = plan.infeasible.empty();
     const auto number = [&](double value) { return fits ? fmt::format("{}", value) : ""; };
+    const auto split = [&](std::int64_t value) {
+      return plan.any_split ? "" : fmt::format("{}", value);
+    };
     out += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", ++rank,
-        csv_cell(s.cluster.name), csv_cell(plan.calibration), s.cluster.gpus, p.tp, p.pp, p.cp,
-        p.ep, data_parallel(plan), s.training.micro_batch, s.training.global_batch,
-        number(plan.step_time.si()), number(plan.mfu),
-        csv_number(fits ? study::goodput(plan) : std::nullopt), number(plan.time.si()),
-        number(plan.gpu_hours), csv_number(plan.cost), csv_number(plan.energy),
-        csv_number(plan.carbon), plan.pareto ? 1 : 0, plan.meets ? 1 : 0,
-        csv_cell(fmt::format("{}", fmt::join(plan.misses, "; "))), csv_cell(plan.infeasible));
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", ++rank,
+        csv_cell(s.cluster.name), csv_cell(plan.calibration), s.cluster.gpus, split(p.tp),
+        split(p.pp), split(p.cp), split(p.ep), split(data_parallel(plan)),
+        split(s.training.micro_batch), s.training.global_batch, number(plan.step_time.si()),
+        number(plan.mfu), csv_number(fits ? study::goodput(plan) : std::nullopt),
+        number(plan.time.si()), number(plan.gpu_hours), csv_number(plan.cost),
+        csv_number(plan.energy), csv_number(plan.carbon), plan.pareto ? 1 : 0, plan.meets ? 1 : 0,
+        csv_cell(fmt::format("{}", fmt::join(plan.misses, "; "))), csv_cell(plan.infeasible),
+        split_cells(plan));
   }
   return out;
 }

@@ -8,6 +8,8 @@
 #include "reports/text.hpp"
 #include "sim/cli/command.hpp"
 #include "sim/cli/options.hpp"
+#include "sim/cli/progress.hpp"
+#include "sim/study/workers.hpp"
 
 namespace scapesim::cli {
 namespace {
@@ -18,6 +20,7 @@ struct Options {
   std::string against;
   bool weak = false;
   int most_gpus = 0;
+  int jobs = study::usable_processors();
   std::string tokens;
 };
 
@@ -42,6 +45,9 @@ Output breakeven(const Options& options) {
   study_options.scaling = options.weak ? study::Scaling::weak : study::Scaling::strong;
   study_options.most_gpus = options.most_gpus;
   study_options.predict = {.driver = engine::Driver::standalone, .interval_draws = 0};
+  study_options.jobs = options.jobs;
+  Progress progress(0, study::samples_of(list), "places");
+  study_options.sampled = [&] { progress.finished_one(), progress.show(); };
   const study::BreakEvenStudy study = study::break_even(list, baseline, study_options);
   const std::vector<study::Point> points = points_of(study);
 
@@ -72,6 +78,10 @@ Action declare_breakeven(CLI::App& app) {
                  "at most)")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--jobs", options->jobs,
+                 "Threads to work on (default: all processors); the result does not depend on them")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
   add_file(app, "--tokens-to-loss", options->tokens,
            "CSV with columns method,tokens_to_loss,setting,source for series that do not set "
            "strategy.tokens_to_loss; the word published takes what the methods' papers report")

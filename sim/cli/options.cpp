@@ -127,6 +127,20 @@ LogFile parse_log(const std::string& text, const std::string& option) {
   return {text.substr(0, at), parse_counts(text.substr(at + 1), option).front()};
 }
 
+study::Held held_keys(const std::vector<std::string>& keep) {
+  std::vector<std::string_view> known;
+  for (const auto& [key, value] : study::keys_of(study::Split{}))
+    if (key != "cluster.gpus") known.push_back(key);
+  study::Held held;
+  for (const std::string& key : keep) {
+    if (std::ranges::find(known, key) == known.end())
+      refuse("--keep", fmt::format("\"{}\" is not a key that a search varies", key),
+             did_you_mean(key, known));
+    held.insert(key);
+  }
+  return held;
+}
+
 std::vector<int> parse_counts(const std::string& text, const std::string& option) {
   std::vector<int> counts;
   std::string_view rest = text;

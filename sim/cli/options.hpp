@@ -13,6 +13,7 @@
 #include "sim/scenario/load.hpp"
 #include "sim/scenario/study_file.hpp"
 #include "sim/study/scale.hpp"
+#include "sim/study/splits.hpp"
 
 namespace scapesim::cli {
 
@@ -50,6 +51,9 @@ reports::Sources sources_of(const ScenarioOptions& options,
                             const std::vector<study::Series>& series);
 
 PredictOptions predict_options(const ScenarioOptions& options, engine::Driver driver);
+
+/// Keys after --keep. Throws InputError for one that a search does not vary.
+study::Held held_keys(const std::vector<std::string>& keep);
 
 /// Positive integers from "4,8,16", in order. Throws InputError.
 std::vector<int> parse_counts(const std::string& text, const std::string& option);

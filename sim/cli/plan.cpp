@@ -11,8 +11,10 @@
 #include "sim/base/unit_text.hpp"
 #include "sim/cli/command.hpp"
 #include "sim/cli/options.hpp"
+#include "sim/cli/progress.hpp"
 #include "sim/scenario/alter.hpp"
-#include "sim/study/capacity.hpp"
+#include "sim/study/plan_search.hpp"
+#include "sim/study/workers.hpp"
 
 namespace scapesim::cli {
 namespace {
@@ -21,31 +23,40 @@ struct Options {
   ScenarioOptions scenario;
   FormatOptions format;
   std::string tokens, deadline, budget, max_gpus, objective, clusters, utilisation, critical_batch;
-  std::vector<std::string> vary;
+  std::string gpus;
+  std::vector<std::string> vary, keep;
+  bool search = false;
+  int jobs = study::usable_processors();
 };
 
 /// Options of a study file, which says all by itself; a scenario leaves those of the call.
 Options with_study(Options options) {
   using enum scenario::StudyKey::Type;
   static constexpr scenario::StudyKey kKeys[] = {
-      {"scenario", text},      {"set", texts},      {"series", text}, {"interval", text},
-      {"tokens", text},        {"deadline", text},  {"budget", text}, {"max_gpus", text},
-      {"clusters", text},      {"objective", text}, {"vary", texts},  {"utilisation", text},
-      {"critical_batch", text}};
+      {"scenario", text},       {"set", texts},      {"series", text}, {"interval", text},
+      {"tokens", text},         {"deadline", text},  {"budget", text}, {"max_gpus", text},
+      {"clusters", text},       {"objective", text}, {"vary", texts},  {"utilisation", text},
+      {"critical_batch", text}, {"search", flag},    {"gpus", text},   {"keep", texts}};
   const auto study = scenario::read_study(options.scenario.file, "plan", kKeys);
   if (!study) return options;
-  std::pair<const char*, std::string*> texts_of[] = {
-      {"tokens", &options.tokens},           {"deadline", &options.deadline},
-      {"budget", &options.budget},           {"max_gpus", &options.max_gpus},
-      {"clusters", &options.clusters},       {"objective", &options.objective},
-      {"utilisation", &options.utilisation}, {"critical_batch", &options.critical_batch}};
+  std::pair<const char*, std::string*> texts_of[] = {{"tokens", &options.tokens},
+                                                     {"deadline", &options.deadline},
+                                                     {"budget", &options.budget},
+                                                     {"max_gpus", &options.max_gpus},
+                                                     {"clusters", &options.clusters},
+                                                     {"objective", &options.objective},
+                                                     {"utilisation", &options.utilisation},
+                                                     {"critical_batch", &options.critical_batch},
+                                                     {"gpus", &options.gpus}};
   for (const auto& [name, option] : texts_of) {
-    if (!option->empty() || !options.vary.empty())
+    if (!option->empty() || !options.vary.empty() || !options.keep.empty() || options.search)
       refuse("", fmt::format("{} is a study: it says its goal itself", options.scenario.file),
              "edit it, or give a scenario");
     *option = study->text(name);
   }
   options.vary = study->texts("vary");
+  options.keep = study->texts("keep");
+  options.search = study->flag("search");
   take_scenario(*study, options.scenario);
   return options;
 }
@@ -175,19 +186,55 @@ study::Goal goal_of(const Options& options, const std::vector<study::Series>& se
   return goal;
 }
 
+/// What is planned over.
+struct Field {
+  std::vector<study::Series> series;
+  std::vector<study::RunPlan> unfit = {};
+  std::vector<std::string> notes = {};
+  std::optional<study::SplitCounts> splits = {};
+};
+
+Field searched_field(const Options& options, const std::vector<study::Series>& series,
+                     const std::vector<study::Choice>& choices, const study::Goal& goal) {
+  study::PlanSearch how{.held = held_keys(options.keep), .jobs = options.jobs};
+  if (!options.gpus.empty()) how.gpus = parse_counts(options.gpus, "--gpus");
+  const std::vector<study::Series> list = study::to_search(series, choices, goal, how);
+  Progress progress(0, list.size(), "searches");
+  progress.show();
+  how.searched = [&] { progress.finished_one(), progress.show(); };
+  study::SearchedPlans plans = study::search_plans(list, choices, how);
+  return {.series = std::move(plans.best),
+          .unfit = std::move(plans.unfit),
+          .notes = std::move(plans.notes),
+          .splits = plans.counts};
+}
+
+Field field_of(const Options& options, const std::vector<study::Series>& series,
+               const study::Goal& goal) {
+  std::vector<study::Choice> choices;
+  for (const std::string& text : options.vary) choices.push_back(choice_of(text));
+  if (options.search) return searched_field(options, series, choices, goal);
+  if (!options.gpus.empty() || !options.keep.empty())
+    refuse(options.keep.empty() ? "--gpus" : "--keep", "goes with --search",
+           "without it the split is the file's, and every size that divides the batch is planned");
+  Field field;
+  field.series = study::configurations(series, choices, goal, field.notes);
+  return field;
+}
+
 Output plan(const Options& given) {
   const Options options = with_study(given);
   if (options.tokens.empty())
     refuse("--tokens", "missing", "the tokens to train on, such as --tokens 1.5T");
   const std::vector<study::Series> series = series_of(options);
   const study::Goal goal = goal_of(options, series);
-  std::vector<study::Choice> choices;
-  for (const std::string& text : options.vary) choices.push_back(choice_of(text));
-  std::vector<std::string> notes;
-  const std::vector<study::Series> list = study::configurations(series, choices, goal, notes);
-  study::Capacity result =
-      study::capacity(list, goal, predict_options(options.scenario, engine::Driver::standalone));
-  result.notes = std::move(notes);
+  Field field = field_of(options, series, goal);
+  study::Capacity result = study::capacity(
+      field.series, goal, predict_options(options.scenario, engine::Driver::standalone),
+      std::move(field.unfit));
+  result.notes = std::move(field.notes);
+  result.splits = field.splits;
+  result.own = study::split_of(series.front().scenario);
   const Format format = options.format.format();
   Output output{.text = format == Format::json  ? reports::plan_json(result)
                         : format == Format::csv ? reports::plan_csv(result)
@@ -221,6 +268,22 @@ Action declare_plan(CLI::App& app) {
                  "--vary training.micro_batch=1,2,4 (default: the split of the file)")
       ->type_name("KEY=V1,V2")
       ->allow_extra_args(false);
+  app.add_flag("--search", options->search,
+               "At each number of GPUs the fastest legal split, as scapesim search finds it, "
+               "instead of the file's; keys of --vary and --keep stay");
+  app.add_option("--gpus", options->gpus,
+                 "With --search: numbers of GPUs to choose from (default: powers of two and "
+                 "--max-gpus)")
+      ->type_name("N,N,...");
+  app.add_option("--keep", options->keep,
+                 "With --search: a key that keeps the file's value, e.g. --keep strategy.sharding")
+      ->type_name("KEY")
+      ->allow_extra_args(false);
+  app.add_option("--jobs", options->jobs,
+                 "With --search: threads to work on (default: all processors); the result does not "
+                 "depend on them")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
   app.add_option("--objective", options->objective,
                  "Rank by time, cost, energy or gpu-hours (default: cost where all prices are "
                  "known, else gpu-hours)")

@@ -32,20 +32,6 @@ study::Objective objective_of(const std::string& word) {
   refuse("--objective", fmt::format("\"{}\" is not an objective", word), did_you_mean(word, known));
 }
 
-study::Held held_keys(const std::vector<std::string>& keep) {
-  std::vector<std::string_view> known;
-  for (const auto& [key, value] : study::keys_of(study::Split{}))
-    if (key != "cluster.gpus") known.push_back(key);
-  study::Held held;
-  for (const std::string& key : keep) {
-    if (std::ranges::find(known, key) == known.end())
-      refuse("--keep", fmt::format("\"{}\" is not a key that a search varies", key),
-             did_you_mean(key, known));
-    held.insert(key);
-  }
-  return held;
-}
-
 Output search(const Options& options) {
   study::SearchOptions how{.gpus = {},
                            .objective = objective_of(options.objective),

@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
-#include <unistd.h>
 
 #include "sim/base/error.hpp"
 #include "sim/base/file.hpp"
 #include "sim/cli/command.hpp"
 #include "sim/cli/options.hpp"
+#include "sim/cli/progress.hpp"
 #include "sim/scenario/study_file.hpp"
 #include "sim/study/mpi_job.hpp"
 #include "sim/study/sweep.hpp"
@@ -57,46 +57,6 @@ class Signals {
   }
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
-};
-
-/// One line on a terminal, renewed; nothing elsewhere.
-class Progress {
- public:
-  Progress(std::uint64_t before, std::uint64_t all) : before_(before), all_(all) {}
-  ~Progress() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void finished_one() { ++done_; }
-  void finished_one(std::uint64_t of_all) { done_ = of_all; }
-  void show() {
-    constexpr std::chrono::milliseconds kOften(200);
-    const auto now = Clock::now();
-    const bool first = done_ > 0 && !counts_;  // shown however fast the rest is
-    if (!terminal_ || (!first && now - last_ < kOften)) return;
-    last_ = now;
-    counts_ |= first;
-    shown_ = true;
-    const double seconds = std::chrono::duration<double>(now - begin_).count();
-    const double rate = static_cast<double>(done_) / seconds;
-    const std::uint64_t done = before_ + done_;
-    std::string left = "?";
-    if (done_ > 0) {
-      constexpr int kMinute = 60;
-      const auto rest = static_cast<std::uint64_t>(static_cast<double>(all_ - done) / rate + 0.5);
-      left = fmt::format("{}:{:02}", rest / kMinute, rest % kMinute);
-    }
-    fmt::print(stderr, "\r\033[K{} of {} points, {:.0f}/s, {} left", done, all_, rate, left);
-  }
-
- private:
-  std::uint64_t before_ = 0, all_ = 0, done_ = 0;
-  Clock::time_point begin_ = Clock::now(), last_ = begin_;
-  bool terminal_ = ::isatty(STDERR_FILENO) == 1;
-  bool shown_ = false;
-  bool counts_ = false;  ///< a count of finished points was shown
 };
 
 std::vector<scenario::StudyKey> study_keys() {
@@ -199,7 +159,7 @@ Output stopped(const Options& options, std::uint64_t finished, std::uint64_t all
 bool work(study::Sweep& sweep, study::SweepFolder& folder, int jobs, std::uint64_t& finished) {
   constexpr std::chrono::seconds kSyncOften(1);
   const std::vector<std::uint64_t> missing = folder.missing();
-  Progress progress(folder.finished(), folder.finished() + missing.size());
+  Progress progress(folder.finished(), folder.finished() + missing.size(), "points");
   auto synced = Clock::now();
   finished = folder.finished();
   const bool all = study::work_on(
@@ -288,7 +248,7 @@ Output sweep_here(const Options& options) {
 void work_on_rank(study::MpiJob& job, study::Sweep& sweep, study::SweepFolder& folder,
                   const std::vector<std::uint64_t>& missing, std::uint64_t before) {
   constexpr std::chrono::seconds kSyncOften(1);
-  Progress progress(before, before + missing.size());
+  Progress progress(before, before + missing.size(), "points");
   auto synced = Clock::now();
   try {
     for (std::uint64_t i = job.next(); i < missing.size() && stop_signal == 0; i = job.next()) {
@@ -298,7 +258,7 @@ void work_on_rank(study::MpiJob& job, study::Sweep& sweep, study::SweepFolder& f
         folder.sync();
         synced = Clock::now();
       }
-      progress.finished_one(i + 1);
+      progress.finished(i + 1);
       if (job.rank() == 0) progress.show();
     }
     folder.sync();

@@ -6,11 +6,13 @@
 #include <fmt/format.h>
 #include <functional>
 #include <map>
+#include <mutex>
 
 #include "sim/base/csv.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/file.hpp"
 #include "sim/scenario/load.hpp"
+#include "sim/study/parallel.hpp"
 
 namespace scapesim::study {
 
@@ -24,8 +26,26 @@ constexpr int kSearchedSteps = 4;    // drawn at each place
 constexpr double kLevel = 1e-3;      // ratios that close to 1 are no difference
 constexpr double kPrecision = 1e-3;  // relative, of a break-even network speed
 
-/// Times by place: the baseline's are predicted once for all series.
-using Known = std::map<double, std::optional<double>>;
+/// Times by place: the baseline's are predicted once for all series, by the first thread that asks.
+class Known {
+ public:
+  template <class Time>
+  std::optional<double> at(double place, const Time& time) {
+    std::unique_lock lock(mutex_);
+    Entry& entry = entries_[place];
+    lock.unlock();
+    std::call_once(entry.once, [&] { entry.time = time(); });
+    return entry.time;
+  }
+
+ private:
+  struct Entry {
+    std::once_flag once;
+    std::optional<double> time;
+  };
+  std::mutex mutex_;
+  std::map<double, Entry> entries_;
+};
 
 /// Jittered steps that a search draws at a place, where the scenario may ask for more.
 Series searched(Series series) {
@@ -86,13 +106,11 @@ template <class On>
 At ratio_at(const Series& series, const Series& baseline, const PredictOptions& options, On on,
             Known& known) {
   return [&series, &baseline, &options, on, &known](double at) -> std::optional<double> {
-    auto base = known.find(at);
-    if (base == known.end())
-      base = known.emplace(at, time_to_loss(on(baseline, at), options)).first;
-    if (!base->second) return std::nullopt;
+    const auto base = known.at(at, [&] { return time_to_loss(on(baseline, at), options); });
+    if (!base) return std::nullopt;
     const auto time = time_to_loss(on(series, at), options);
     if (!time) return std::nullopt;
-    return *time / *base->second;
+    return *time / *base;
   };
 }
 
@@ -105,6 +123,7 @@ Curve over_network(const Series& series, const Series& baseline, const BreakEven
   for (int i = 0; i < kNetworkSamples; ++i) {
     const double times = std::pow(options.widest, 2.0 * i / (kNetworkSamples - 1) - 1);
     if (const auto value = ratio(times)) found.push_back({times, *value});
+    options.sampled();
   }
   for (const Ratio& sample : found) curve.samples.push_back({now * sample.at, sample.ratio});
   if (is_level(curve)) return curve;
@@ -154,9 +173,11 @@ Curve over_gpus(const Series& series, const Series& baseline, const BreakEvenOpt
   Curve curve;
   std::vector<std::size_t> taken;
   const std::size_t samples = std::min<std::size_t>(counts.size(), kGpuSamples);
+  for (std::size_t i = samples; i < kGpuSamples; ++i) options.sampled();
   for (std::size_t i = 0; i < samples; ++i) {
     const std::size_t place = samples == 1 ? 0 : i * (counts.size() - 1) / (samples - 1);
     const auto value = ratio(counts[place]);
+    options.sampled();
     if (!value) continue;
     curve.samples.push_back({counts[place], *value});
     taken.push_back(place);
@@ -186,6 +207,39 @@ void rank(std::vector<BreakEven>& rows, const std::string& baseline) {
     return std::pair(row.series != baseline, row.ratio.value_or(INFINITY));
   };
   std::ranges::stable_sort(rows, {}, key);
+}
+
+BreakEven at_own_place(const Series& series, std::optional<double> base_time,
+                       const BreakEvenOptions& options) {
+  BreakEven row{.series = series.scenario.series,
+                .outcome = predict(series.scenario, series.profile, options.predict).outcome,
+                .tokens_to_loss = series.scenario.strategy.tokens_to_loss,
+                .ratio = std::nullopt,
+                .tokens_allowed = std::nullopt,
+                .network = {},
+                .gpus = {}};
+  if (const auto* run = std::get_if<result::Run>(&row.outcome); run != nullptr && base_time) {
+    row.ratio = row.tokens_to_loss / run->tokens_per_second.si() / *base_time;
+    row.tokens_allowed = row.tokens_to_loss / *row.ratio;
+  }
+  return row;
+}
+
+/// Rows are those of the series, in their order.
+void add_curves(BreakEvenStudy& study, std::span<const Series> series, const Series& baseline,
+                const BreakEvenOptions& options) {
+  Known on_networks, on_gpus;
+  const auto curve_of = [&](std::size_t i) {
+    const Series other = searched(series[i / 2]);
+    if (other.scenario.series == study.baseline) return Curve{};
+    return i % 2 == 0 ? over_network(other, baseline, options, on_networks)
+                      : over_gpus(other, baseline, options, on_gpus);
+  };
+  std::vector<Curve> curves = parallel(2 * series.size(), options.jobs, curve_of);
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    study.rows[i].network = std::move(curves[2 * i]);
+    study.rows[i].gpus = std::move(curves[2 * i + 1]);
+  }
 }
 
 }  // namespace
@@ -254,6 +308,10 @@ Series on_network(const Series& series, double times) {
   return scaled;
 }
 
+std::size_t samples_of(std::span<const Series> series) {
+  return (series.size() - 1) * (kNetworkSamples + kGpuSamples);
+}
+
 BreakEvenStudy break_even(std::span<const Series> series, const std::string& baseline,
                           const BreakEvenOptions& options) {
   const Series& base = named(series, baseline);
@@ -264,28 +322,9 @@ BreakEvenStudy break_even(std::span<const Series> series, const std::string& bas
                        .scaling = options.scaling,
                        .network = carried(base),
                        .rows = {}};
-  const Series searched_base = searched(base);
-  Known on_networks, on_gpus;
   const std::optional<double> base_time = time_to_loss(base, options.predict);
-  for (const Series& one : series) {
-    BreakEven row{.series = one.scenario.series,
-                  .outcome = predict(one.scenario, one.profile, options.predict).outcome,
-                  .tokens_to_loss = one.scenario.strategy.tokens_to_loss,
-                  .ratio = std::nullopt,
-                  .tokens_allowed = std::nullopt,
-                  .network = {},
-                  .gpus = {}};
-    if (const auto* run = std::get_if<result::Run>(&row.outcome); run != nullptr && base_time) {
-      row.ratio = row.tokens_to_loss / run->tokens_per_second.si() / *base_time;
-      row.tokens_allowed = row.tokens_to_loss / *row.ratio;
-    }
-    if (&one != &base) {
-      const Series other = searched(one);
-      row.network = over_network(other, searched_base, options, on_networks);
-      row.gpus = over_gpus(other, searched_base, options, on_gpus);
-    }
-    study.rows.push_back(std::move(row));
-  }
+  for (const Series& one : series) study.rows.push_back(at_own_place(one, base_time, options));
+  add_curves(study, series, searched(base), options);
   rank(study.rows, baseline);
   return study;
 }

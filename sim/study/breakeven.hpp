@@ -3,6 +3,7 @@
 // number of GPUs, by the time that each needs to the same loss.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -72,7 +73,12 @@ struct BreakEvenOptions {
   double widest = 64;  ///< networks so many times slower and faster than the scenario's
   int most_gpus = 0;   ///< 0: what the cluster has, 64 times the scenario's at most
   PredictOptions predict;
+  int jobs = 1;                           ///< threads; the result does not depend on them
+  std::function<void()> sampled = [] {};  ///< called from all of them, samples_of() times
 };
+
+/// Places at which curves are sampled before any bisection.
+std::size_t samples_of(std::span<const Series> series);
 
 /// The scenario and profile with links between nodes, and transports, `times` as fast; latencies
 /// stay.

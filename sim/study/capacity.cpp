@@ -144,22 +144,6 @@ void add_interval(RunPlan& plan, const Series& series, const Goal& goal,
   plan.chance = static_cast<double>(meet) / static_cast<double>(run.drawn.size());
 }
 
-/// All combinations of the choices over one series.
-std::vector<Series> combined(const Series& series, std::span<const Choice> choices) {
-  std::vector<Series> list = {series};
-  for (const Choice& choice : choices) {
-    std::vector<Series> next;
-    for (const Series& one : list)
-      for (const std::string& value : choice.values) {
-        Series other = one;
-        scenario::assign(other.scenario, choice.key, value);
-        next.push_back(std::move(other));
-      }
-    list = std::move(next);
-  }
-  return list;
-}
-
 /// Data-parallel sizes that divide the batch, as configurations that break no rule.
 void add_counts(const Series& series, const Goal& goal, std::vector<Series>& list) {
   const spec::Parallelism& p = series.scenario.parallelism;
@@ -244,6 +228,21 @@ RunPlan plan_run(const Series& series, const Goal& goal, const PredictOptions& o
           .chance = {}};
 }
 
+std::vector<Series> combined(const Series& series, std::span<const Choice> choices) {
+  std::vector<Series> list = {series};
+  for (const Choice& choice : choices) {
+    std::vector<Series> next;
+    for (const Series& one : list)
+      for (const std::string& value : choice.values) {
+        Series other = one;
+        scenario::assign(other.scenario, choice.key, value);
+        next.push_back(std::move(other));
+      }
+    list = std::move(next);
+  }
+  return list;
+}
+
 std::vector<Series> configurations(std::span<const Series> series, std::span<const Choice> choices,
                                    const Goal& goal, std::vector<std::string>& notes) {
   std::vector<Series> list;
@@ -266,7 +265,7 @@ std::vector<Series> configurations(std::span<const Series> series, std::span<con
 }
 
 Capacity capacity(std::span<const Series> configurations, const Goal& goal,
-                  const PredictOptions& options) {
+                  const PredictOptions& options, std::vector<RunPlan> unfit) {
   Capacity result{.goal = goal, .plans = {}, .nearest = {}, .next_better = {}, .notes = {}};
   std::vector<std::pair<RunPlan, const Series*>> judged;
   PredictOptions fast = options;
@@ -284,6 +283,7 @@ Capacity capacity(std::span<const Series> configurations, const Goal& goal,
       add_interval(plan, *series, goal, options);
     result.plans.push_back(std::move(plan));
   }
+  for (RunPlan& plan : unfit) result.plans.push_back(std::move(plan));
   mark_pareto(result.plans);
   for (std::size_t i = 0; i < result.plans.size(); ++i) {
     const RunPlan& plan = result.plans[i];

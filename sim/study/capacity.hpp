@@ -13,6 +13,7 @@
 #include "sim/study/point.hpp"
 #include "sim/study/reliability.hpp"
 #include "sim/study/scale.hpp"
+#include "sim/study/splits.hpp"
 
 namespace scapesim::study {
 
@@ -74,7 +75,8 @@ struct RunPlan {
   std::optional<double> chance;     ///< share of the profile's draws that meet the goal
   std::vector<std::string> misses = {};
   bool meets = false;
-  bool pareto = false;  ///< no other is both faster and cheaper (fewer GPU-hours without prices)
+  bool any_split = false;  ///< it stands for all splits: none fits
+  bool pareto = false;     ///< no other is both faster and cheaper (fewer GPU-hours without prices)
 };
 
 /// Steps of the training over its whole time; none when failures are not known.
@@ -87,6 +89,13 @@ RunPlan plan_of(const spec::Scenario& scenario, const std::string& calibration,
 /// One configuration for so many tokens.
 RunPlan plan_run(const Series& series, const Goal& goal, const PredictOptions& options);
 
+/// Splits that searches looked at, for all numbers of GPUs together.
+struct SplitCounts {
+  std::int64_t considered = 0;
+  std::int64_t fitting = 0;
+  std::int64_t simulated = 0;
+};
+
 struct Capacity {
   Goal goal;
   std::vector<RunPlan> plans;  ///< those that meet the goal by objective, then those that miss it
@@ -94,6 +103,8 @@ struct Capacity {
   std::optional<std::size_t> nearest;      ///< of those that miss, when none meets
   std::optional<std::size_t> next_better;  ///< the best by objective among those that miss
   std::vector<std::string> notes;          ///< limits that the enumeration met
+  std::optional<SplitCounts> splits = {};  ///< where the splits were searched
+  Split own = {};                          ///< the scenario's, where they were searched
 };
 
 /// A key and the values to try.
@@ -102,13 +113,17 @@ struct Choice {
   std::vector<std::string> values;  ///< as after --set
 };
 
+/// All combinations of the choices over one series. Throws InputError for what is no value of a
+/// key.
+std::vector<Series> combined(const Series& series, std::span<const Choice> choices);
+
 /// Every data-parallel size that divides the batch, on every series, under every combination of the
 /// choices; what breaks a rule is left out. Throws InputError where nothing is left.
 std::vector<Series> configurations(std::span<const Series> series, std::span<const Choice> choices,
                                    const Goal& goal, std::vector<std::string>& notes);
 
-/// Predicts and ranks. `interval_draws` count for the first plans only.
+/// Predicts and ranks; `unfit` are known not to. `interval_draws` count for the first plans only.
 Capacity capacity(std::span<const Series> configurations, const Goal& goal,
-                  const PredictOptions& options);
+                  const PredictOptions& options, std::vector<RunPlan> unfit = {});
 
 }  // namespace scapesim::study

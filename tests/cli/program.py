@@ -3,6 +3,7 @@
 
 import json
 import os
+import pty
 import subprocess
 import tempfile
 import unittest
@@ -21,6 +22,24 @@ def call(*arguments, environment=None, **options):
     """The finished process; output as text."""
     return subprocess.run([SCAPESIM, *arguments], capture_output=True, text=True, timeout=120,
                           env={**os.environ, **(environment or {})}, **options)
+
+
+def on_terminal(*arguments):
+    """What a call shows on a terminal as its standard error; None where there are no terminals."""
+    try:
+        leader, terminal = pty.openpty()
+    except OSError:
+        return None
+    with subprocess.Popen([SCAPESIM, *arguments], stderr=terminal, stdout=subprocess.DEVNULL) as process:
+        os.close(terminal)
+        shown = b""
+        try:
+            while block := os.read(leader, 4096):
+                shown += block
+        except OSError:  # the other side is closed
+            pass
+    os.close(leader)
+    return shown.decode() if process.returncode == 0 else f"exit code {process.returncode}"
 
 
 class ProgramTest(unittest.TestCase):

@@ -28,6 +28,8 @@ CALLS = [
     ("sensitivity", "scenarios/vista-gpt-345m.toml"),
     ("plan", "scenarios/plan-llama2-13b.toml", "--tokens", "100B", "--deadline", "10d", "--max-gpus", "64"),
     ("plan", "scenarios/llama2-13b-fsdp.toml", "--tokens", "1T", *OFF, "--max-gpus", "4"),
+    ("plan", "scenarios/plan-llama2-13b.toml", "--tokens", "1T", *OFF, "--search", "--gpus", "2,16", "--keep",
+     "training.recompute"),
     ("search", "scenarios/vista-llama-500m.toml", "--series", "AdamS", "--gpus", "8", "--top", "1"),
     ("collective", "all-reduce", "--cluster", "dgx-h100", "--gpus", "16", "--size", "1MiB:1GiB:32"),
     ("collective", "all-to-all", "--cluster", "vista", "--gpus", "8", "--size", "8B", "--profile", "gh200-vista-ndr"),

@@ -6,7 +6,7 @@ import io
 import os
 import unittest
 
-from program import INFEASIBLE, SCENARIO, ProgramTest, call
+from program import INFEASIBLE, SCENARIO, ProgramTest, call, on_terminal
 
 NETWORK = "scenarios/what-if-network.toml"
 
@@ -135,6 +135,38 @@ class Plan(ProgramTest):
             numbers = [p[key] for p in document["plans"] if p["meets"]]
             self.assertGreater(len(numbers), 2)
             self.assertEqual(numbers, sorted(numbers), word)
+
+    SEARCH = ("plan", "scenarios/plan-llama2-13b.toml", "--tokens", "100B", "--interval", "off", "--search",
+              "--gpus", "32,64", "--keep", "parallelism.tp", "--keep", "training.recompute")
+
+    def test_a_search_takes_the_fastest_split_at_each_number_of_gpus(self):
+        document = self.document(*self.SEARCH)
+        self.assertEqual(sorted(p["gpus"] for p in document["plans"]), [32, 64])
+        self.assertGreater(document["splits"]["considered"], 1000)
+        for plan in document["plans"]:
+            kept = ("--keep", "parallelism.tp", "--keep", "training.recompute")
+            best = self.document("search", self.SEARCH[1], "--gpus", str(plan["gpus"]), "--top", "1", "--interval", "off", *kept)
+            self.assertEqual(plan["step_time_s"], best["plans"][0]["run"]["step_time_s"])
+            self.assertEqual((plan["split"]["tp"], plan["split"]["recompute"]), (1, "full"))
+        text = self.done(*self.SEARCH)
+        self.assertIn("  its split: --set cluster.gpus=", text)
+        self.assertIn("the fastest split at each number of GPUs: of ", text)
+
+    def test_a_search_where_nothing_fits_and_where_no_split_is_legal(self):
+        small = self.document(*self.SEARCH, "--set", "cluster.gpu_memory=2GiB", code=3)
+        self.assertEqual([p["split"] for p in small["plans"]], [None, None])
+        self.assertIn("legal splits fits in memory", small["plans"][0]["infeasible"])
+        self.assertIn("any", self.done(*self.SEARCH, "--set", "cluster.gpu_memory=2GiB", code=3))
+        self.assertIn("--search: no split is legal", self.refused(*self.SEARCH, "--keep", "training.micro_batch", "--set", "training.micro_batch=7"))
+        self.assertIn("--gpus: goes with --search", self.refused(*self.CALL, "--gpus", "8"))
+        self.assertIn("--keep", self.refused(*self.SEARCH, "--keep", "parallelism.tq"))
+        self.assertIn("--gpus: no number of GPUs", self.refused(*self.SEARCH, "--max-gpus", "16"))
+
+    def test_a_search_shows_its_progress_on_a_terminal(self):
+        shown = on_terminal(*self.SEARCH)
+        if shown is None:
+            self.skipTest("no pseudo-terminal here")
+        self.assertRegex(shown, r"\d of 2 searches, ")
 
     def test_tokens_are_needed_and_counted(self):
         for tokens in ((), ("--tokens", "many"), ("--tokens", "-1B"), ("--tokens", "1e30")):

@@ -5,7 +5,6 @@ lose nothing."""
 import csv
 import json
 import os
-import pty
 import random
 import re
 import signal
@@ -13,7 +12,7 @@ import subprocess
 import time
 import unittest
 
-from program import SCAPESIM, SCENARIO, ProgramTest, call
+from program import SCAPESIM, SCENARIO, ProgramTest, call, on_terminal
 
 # 120 cheap points: some done, some refused (3 does not divide), some that do not fit.
 AXES = ("--axis", "cluster.gpus=4:64:*2", "--axis", "training.micro_batch=1,2,3,8,32,64",
@@ -352,22 +351,10 @@ class Refusals(SweepTest):
 
 class Terminal(SweepTest):
     def test_progress_shows_on_a_terminal_only(self):
-        try:
-            leader, terminal = pty.openpty()
-        except OSError:
+        shown = on_terminal("sweep", *SWEEP, "--interval", "on", "-o", self.path("a"), "--jobs", "1")
+        if shown is None:
             self.skipTest("no pseudo-terminal here")
-        with subprocess.Popen([SCAPESIM, "sweep", *SWEEP, "--interval", "on", "-o", self.path("a"), "--jobs", "1"],
-                              stderr=terminal, stdout=subprocess.PIPE) as process:
-            os.close(terminal)
-            shown = b""
-            try:
-                while block := os.read(leader, 4096):
-                    shown += block
-            except OSError:  # the other side is closed
-                pass
-        os.close(leader)
-        self.assertEqual(process.returncode, 0)
-        self.assertRegex(shown.decode(), r"\d+ of 120 points, \d+/s, \d+:\d\d left")
+        self.assertRegex(shown, r"\d+ of 120 points, \d+/s, \d+:\d\d left")
         self.assertEqual(self.sweep("b").stderr, "")
 
 

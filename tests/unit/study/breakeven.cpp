@@ -2,6 +2,7 @@
 // [M345] Break-even network, GPUs and tokens: what is found is where the two series are level.
 #include "sim/study/breakeven.hpp"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 
 #include "sim/base/error.hpp"
@@ -57,6 +58,33 @@ TEST_CASE("[M345] at the break-even network both series need the same time") {
     CHECK(ratio_on(list, times) == Approx(1).epsilon(2e-3));
     CHECK(ratio_on(list, times / 1.1) < 1);
     CHECK(ratio_on(list, times * 1.1) > 1);
+  }
+}
+
+TEST_CASE("[M345] curves do not depend on the number of threads, and tell each place") {
+  std::vector<study::Series> list = two(spec::Method::topk);
+  list.push_back(series_of("third", spec::Method::onebit_adam));
+  for (study::Series& one : list) one.scenario.jitter.compute = 0.02;
+  std::atomic<std::size_t> places = 0;
+  const auto curves_with = [&](int jobs) {
+    places = 0;
+    return study::break_even(
+        list, "dense",
+        {.predict = {.driver = engine::Driver::standalone, .interval_draws = 0},
+         .jobs = jobs,
+         .sampled = [&] { ++places; }});
+  };
+  const study::BreakEvenStudy one = curves_with(1), three = curves_with(3);
+  CHECK(places == study::samples_of(list));
+  REQUIRE(one.rows.size() == 3);
+  for (std::size_t i = 0; i < one.rows.size(); ++i) {
+    CHECK(one.rows[i].series == three.rows[i].series);
+    REQUIRE(one.rows[i].network.samples.size() == three.rows[i].network.samples.size());
+    for (std::size_t k = 0; k < one.rows[i].network.samples.size(); ++k)
+      CHECK(one.rows[i].network.samples[k].ratio == three.rows[i].network.samples[k].ratio);
+    REQUIRE(one.rows[i].gpus.crossings.size() == three.rows[i].gpus.crossings.size());
+    for (std::size_t k = 0; k < one.rows[i].gpus.crossings.size(); ++k)
+      CHECK(one.rows[i].gpus.crossings[k].at == three.rows[i].gpus.crossings[k].at);
   }
 }
 
