@@ -53,6 +53,34 @@ Json uneven_json(const result::Uneven& u) {
           {"pipelines", u.pipelines}};
 }
 
+Json evaluation_json(const result::Evaluation& e) {
+  return {{"interval", e.interval},
+          {"iterations", e.iterations},
+          {"iteration_time_s", number(e.iteration)},
+          {"time_s", number(e.all())}};
+}
+
+Json ramp_json(const std::vector<result::RampRow>& rows) {
+  Json list = Json::array();
+  for (const result::RampRow& row : rows)
+    list.push_back({{"global_batch", row.batch},
+                    {"steps", row.steps},
+                    {"step_time_s", number(row.step_time)}});
+  return list;
+}
+
+/// What is trained on what, where that is not all of the model on whole sequences.
+void add_data(Json& json, const result::Run& run) {
+  if (run.trained)
+    json["trained"] = {{"parameters", run.trained->parameters}, {"of", run.trained->all}};
+  if (run.documents)
+    json["documents"] = {{"useful_share", number(run.documents->useful)},
+                         {"reach_tokens", number(run.documents->reach)},
+                         {"slowest_over_mean", number(run.documents->slowest)}};
+  if (run.evaluation) json["evaluation"] = evaluation_json(*run.evaluation);
+  if (!run.ramp.empty()) json["batch_ramp"] = ramp_json(run.ramp);
+}
+
 Json memory_json(const result::Memory& m) {
   return {{"parameters", number(m.parameters)},
           {"gradients", number(m.gradients)},
@@ -91,6 +119,7 @@ Json run_json(const result::Run& run) {
   json["communication"] = communication_json(run.communication);
   json["overlap_fraction"] = or_null(run.overlap_fraction);
   if (run.uneven) json["uneven"] = uneven_json(*run.uneven);
+  add_data(json, run);
   json["memory_B"] = memory_json(run.memory);
   json["energy_J"] = or_null(run.energy);
   json["cost_usd"] = or_null(run.cost);

@@ -187,6 +187,10 @@ std::string best_text(const Capacity& capacity) {
           "training\n",
           f->expected, std::lround(f->expected) == 1 ? "" : "s", text_of(f->job_mtbf),
           text_of(f->checkpoint), text_of(f->write), text_of(f->interval));
+    if (best.ramp > Seconds(0))
+      out += fmt::format("  {} days of it while the batch grows\n", days(best.ramp));
+    if (best.evaluation > Seconds(0))
+      out += fmt::format("  {} days of it evaluations\n", days(best.evaluation));
     if (best.energy)
       out += fmt::format(
           "  energy is that of {}{}\n", name_of(best.energy_scope),
@@ -255,6 +259,8 @@ Json plan_row(const RunPlan& plan) {
   json["tokens"] = when_fits(plan.tokens);
   json["steps"] = when_fits(plan.steps);
   json["training_s"] = when_fits(plan.training);
+  if (fits && plan.ramp > Seconds(0)) json["batch_ramp_s"] = parts::number(plan.ramp);
+  if (fits && plan.evaluation > Seconds(0)) json["evaluation_s"] = parts::number(plan.evaluation);
   json["goodput"] = parts::or_null(fits ? study::goodput(plan) : std::nullopt);
   json["busy_s"] = when_fits(plan.busy);
   json["time_s"] = when_fits(plan.time);

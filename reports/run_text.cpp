@@ -73,6 +73,57 @@ std::string pace_text(const Run& run) {
                            uneven.mean / uneven.even, text_of(uneven.even));
 }
 
+/// What is trained on what, where that is not all of the model on whole sequences.
+std::string data_text(const Run& run) {
+  std::string out;
+  if (run.trained)
+    out += fmt::format(
+        "trains      {} of {} parameters, {:.4g} %\n", run.trained->parameters, run.trained->all,
+        100 * static_cast<double>(run.trained->parameters) / static_cast<double>(run.trained->all));
+  if (const auto& use = run.documents)
+    out += fmt::format(
+        "documents   {} of the tokens are no padding, a token's document has {:.0f}; the slowest "
+        "rank makes the step {:.3f} times as long\n",
+        percent(use->useful), use->reach, use->slowest);
+  if (const auto& evaluation = run.evaluation) {
+    const double steps = evaluation->all() / run.step_time;
+    out += fmt::format("evaluation  {} for {} batch{} every {} steps: {:.2f} % on top\n",
+                       text_of(evaluation->all()), evaluation->iterations,
+                       evaluation->iterations == 1 ? "" : "es", evaluation->interval,
+                       100 * steps / evaluation->interval);
+  }
+  return out;
+}
+
+/// [M434] The way to the full batch; empty without a ramp.
+std::string ramp_text(const Run& run) {
+  if (run.ramp.empty()) return "";
+  constexpr std::size_t kMost = 12;
+  Rows rows;
+  Seconds sum(0);
+  std::int64_t steps = 0, sequences = 0;
+  const TimeUnit unit = unit_for(run.step_time);
+  for (std::size_t i = 0; i < run.ramp.size(); ++i) {
+    const result::RampRow& row = run.ramp[i];
+    sum += static_cast<double>(row.steps) * row.step_time;
+    steps += row.steps;
+    sequences += row.steps * row.batch;
+    const bool shown =
+        run.ramp.size() <= kMost || i < kMost / 2 || i + kMost / 2 >= run.ramp.size();
+    if (i == kMost / 2 && !shown)
+      rows.push_back({fmt::format("{} more", run.ramp.size() - kMost), "", "", ""});
+    if (shown)
+      rows.push_back({fmt::format("{}", row.batch), fmt::format("{}", row.steps),
+                      in_unit(row.step_time, unit), text_of(sum)});
+  }
+  const double full = static_cast<double>(sequences) / static_cast<double>(run.batch);
+  const double slower = sum / (full * run.step_time);
+  return "\nBatch ramp\n" +
+         table({{"batch"}, {"steps"}, {"step " + std::string(unit.name)}, {"after"}}, rows, "  ") +
+         fmt::format("  {} sequences in {} steps, {:.3f} times as long as at the full batch\n",
+                     sequences, steps, slower);
+}
+
 /// What a step costs and takes, when the cluster says its price or power; empty otherwise.
 std::string price_text(const Run& run) {
   std::string out;
@@ -190,8 +241,9 @@ std::string runs_text(std::span<const study::Point> points) {
   if (points.size() == 1) {
     const Run* run = study::run_of(points[0]);
     if (run == nullptr) return infeasible_text(points[0]);
-    return headline(*run) + pace_text(*run) + price_text(*run) + breakdown_text(*run) +
-           communication_text(*run) + memory_text(run->memory) + rests_on(points);
+    return headline(*run) + pace_text(*run) + data_text(*run) + price_text(*run) +
+           breakdown_text(*run) + communication_text(*run) + ramp_text(*run) +
+           memory_text(run->memory) + rests_on(points);
   }
   std::string out =
       fmt::format("{}\n\n{}", title(points[0].scenario, "", points[0].gpus), several(points));

@@ -9,6 +9,7 @@
 #include "reports/trace.hpp"
 #include "sim/cli/command.hpp"
 #include "sim/cli/options.hpp"
+#include "sim/predict/ramp.hpp"
 
 namespace scapesim::cli {
 namespace {
@@ -70,6 +71,8 @@ Output run(const Options& options) {
   std::vector<reports::StepDetails> details;
   for (const study::Series& s : list) {
     Prediction prediction = predict(s.scenario, s.profile, how);
+    if (auto* run = std::get_if<result::Run>(&prediction.outcome))
+      run->ramp = ramp_of(s.scenario, s.profile, *run);
     points.push_back(
         {s.scenario.name, s.scenario.series, s.scenario.cluster.gpus, prediction.outcome});
     if (!options.explain.empty())

@@ -67,10 +67,18 @@ FlopsPerSecond unaligned_rate(const Profile& profile, const spec::Gpu& gpu,
 /// Queries of one block of flash attention.
 constexpr double kQueryBlock = 128;
 
+/// [M432] Keys of a packed document: all of the sequence's without.
+double keys_of_document(const Attention& attention) {
+  const auto keys = static_cast<double>(attention.kv_sequence.value_or(attention.sequence));
+  if (!attention.document) return keys;
+  return keys * (*attention.document / static_cast<double>(attention.sequence));
+}
+
 /// Keys that a query sees at most.
 double most_keys(const Attention& attention) {
   const std::int64_t keys = attention.kv_sequence.value_or(attention.sequence);
-  return static_cast<double>(std::min(keys, attention.window.value_or(keys)));
+  const double most = static_cast<double>(std::min(keys, attention.window.value_or(keys)));
+  return std::min(most, keys_of_document(attention));
 }
 
 double value_width(const Attention& attention) {
@@ -114,17 +122,20 @@ Flops flops_of(const Gemm& gemm) {
 
 // [M170] Query i of q sees the keys up to i + (kv - q), at most the window's last ones: the
 // integral of min(window, i + kv - q) over the queries that see any.
+// [M432] Of packed documents every one by itself.
 double visible_pairs(const Attention& attention) {
-  const auto queries = static_cast<double>(attention.sequence);
-  const auto keys = static_cast<double>(attention.kv_sequence.value_or(attention.sequence));
+  const double all = static_cast<double>(attention.sequence);
+  const double queries = attention.document.value_or(all);
+  const double documents = all / queries;
+  const double keys = keys_of_document(attention);
   const double window = std::min(
       keys,
       static_cast<double>(attention.window.value_or(std::numeric_limits<std::int64_t>::max())));
-  if (!attention.causal) return queries * window;
+  if (!attention.causal) return documents * queries * window;
   const double first = std::max(keys - queries, 0.0);    // keys that the first query with any sees
   const double growing = std::max(window - first, 0.0);  // queries that see less than the window
   const double whole = std::min(queries, keys) - growing;
-  return growing * first + growing * growing / 2 + whole * window;
+  return documents * (growing * first + growing * growing / 2 + whole * window);
 }
 
 // [M2] Two products per visible pair and head forward, one over head_dim and one over the width of
@@ -245,7 +256,7 @@ double KernelCosts::attention_share(const Attention& attention, double head_dim,
 
 double KernelCosts::attention_fill(const Attention& attention, double keys) const {
   const auto queries = static_cast<double>(attention.sequence);
-  const auto all_keys = static_cast<double>(attention.kv_sequence.value_or(attention.sequence));
+  const double all_keys = keys_of_document(attention);
   const bool windowed = keys < all_keys;
   const int edges = !attention.causal ? 0 : windowed ? 2 : 1;
   const double pairs = visible_pairs(attention);

@@ -34,11 +34,12 @@ struct Attention {
   std::int64_t heads = 0;     ///< of the queries
   std::int64_t head_dim = 0;  ///< of queries and keys
   bool backward = false;
-  bool causal = true;                                     ///< the last query sees the last key
-  std::optional<std::int64_t> kv_heads = {};              ///< none: as many as query heads
-  std::optional<std::int64_t> kv_sequence = {};           ///< none: as long as the queries
-  std::optional<std::int64_t> value_head_dim = {};        ///< none: as wide as keys
-  std::optional<std::int64_t> window = {};                ///< keys that a query sees at most
+  bool causal = true;                               ///< the last query sees the last key
+  std::optional<std::int64_t> kv_heads = {};        ///< none: as many as query heads
+  std::optional<std::int64_t> kv_sequence = {};     ///< none: as long as the queries
+  std::optional<std::int64_t> value_head_dim = {};  ///< none: as wide as keys
+  std::optional<std::int64_t> window = {};          ///< keys that a query sees at most
+  std::optional<double> document = {};  ///< [M432] tokens of documents that see only themselves
   spec::AttentionCore core = spec::AttentionCore::flash;  ///< [M450] whose kernel
 };
 

@@ -5,6 +5,7 @@
 
 #include "sim/plan/messages.hpp"
 #include "sim/plan/stage_program.hpp"
+#include "sim/strategy/share.hpp"
 
 namespace scapesim::plan {
 
@@ -112,6 +113,7 @@ class StageMemories {
     StageState& added = states_.emplace_back();
     added.layers = std::move(layers);
     added.state = strategy::method_of(scenario_.strategy.method).memory(context);
+    added.state.parameters += strategy::frozen_memory(context);
     for (const workload::Layer& layer : held.layers)
       added.transient = std::max(added.transient, layer.transient);
     added.kept = kept_by_chunk(workload_, parts_, pipeline_, stage);

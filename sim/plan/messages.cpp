@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/plan/messages.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "sim/strategy/optimizer.hpp"
@@ -25,6 +26,10 @@ bool blocks(const spec::Parallelism& parallelism) {
              parallelism.schedule == spec::Schedule::one_f_one_b;
   }
   throw InternalError("overlap of stages");
+}
+
+bool rests(const StageProgram& stage, int chunk) {
+  return std::ranges::find(stage.resting, chunk) != stage.resting.end();
 }
 
 class Messages {
@@ -60,6 +65,8 @@ class Messages {
     if (part < 0 || part == parts(pipeline_)) return;
     const int to = part % pipeline_.stages;
     const Slot received{slot.pass, part / pipeline_.stages, slot.micro_batch};
+    // [M430] Nobody wants gradients there.
+    if (!forward && rests(at(to), received.chunk)) return;
     send(stage, position, to, position_.at(key(to, received)));
   }
 

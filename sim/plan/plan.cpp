@@ -177,14 +177,14 @@ void add_network(graph::StepGraph& graph, std::vector<StageProgram>& stages,
 }  // namespace
 
 StepPlan step_plan(const spec::Scenario& scenario, const workload::Workload& workload,
-                   const cost::Profile& profile, const topology::Fabric& fabric) {
+                   const cost::Profile& profile, const topology::Fabric& fabric, Purpose purpose) {
   const cost::KernelCosts costs(profile, scenario.cluster.gpu, scenario.training.precision);
   const graph::Mesh mesh = graph::mesh_of(scenario);
   const Seats seats{mesh, fabric, topology::placement(scenario.cluster)};
   const ExchangeTimes exchanges(workload, seats, profile, scenario.collectives);
   LayerCosts layer_costs(workload, costs, exchanges);
   const std::vector<Part> parts = parts_of(workload, scenario);
-  const StepInputs inputs{scenario, workload, profile, costs, layer_costs, parts};
+  const StepInputs inputs{scenario, workload, profile, costs, layer_costs, parts, purpose};
   std::vector<StageProgram> stages;
   for (int stage = 0; stage < mesh.pp; ++stage) stages.push_back(stage_program(inputs, stage));
   add_messages(stages, scenario);

@@ -45,18 +45,28 @@ class Builder {
         pipeline_(pipeline_of(inputs.scenario)),
         communication_(strategy::method_of(inputs.scenario.strategy.method).make(context)) {
     out_.order = stage_order(inputs.scenario.parallelism.schedule, pipeline_, stage);
+    // [M436] In the schedule's order.
+    if (inputs.purpose == Purpose::evaluation)
+      std::erase_if(out_.order, [](const Slot& slot) { return slot.pass != Pass::forward; });
     whole_.resize(static_cast<std::size_t>(pipeline_.chunks) * 4);
     int held = 0;
     for (int chunk = 0; chunk < pipeline_.chunks; ++chunk) {
       first_layer_.push_back(held);
       held += static_cast<int>(part(chunk).end - part(chunk).begin);
+      const auto& layers = inputs_.workload.layers;
+      if (std::all_of(layers.begin() + static_cast<std::ptrdiff_t>(part(chunk).begin),
+                      layers.begin() + static_cast<std::ptrdiff_t>(part(chunk).end),
+                      [](const workload::Layer& layer) { return layer.rests; }))
+        out_.resting.push_back(chunk);
     }
     mark_ends();
   }
 
   StageProgram build() {
     const OpId first = add_host("host work: step", "host.step_s");
+    add_stalls();
     for (std::size_t i = 0; i < out_.order.size(); ++i) out_.ops.push_back(add_slot(i));
+    if (inputs_.purpose == Purpose::evaluation) return std::move(out_);
     out_.training_steps = communication_->training_steps();
     for (graph::Operation& operation : out_.program.operations)
       if (out_.training_steps > 1) strategy::repeat(operation, out_.training_steps);
@@ -108,6 +118,23 @@ class Builder {
     operation.formula = "M34";
     operation.calibration = std::move(key);
     return append(out_.program, std::move(operation));
+  }
+
+  /// [M435] Stated times that the GPU waits for; a log's in equal parts of its interval's steps.
+  void add_stalls() {
+    const spec::Stalls& stalls = inputs_.scenario.training.stalls;
+    add_stall("data loading", stalls.data_loading);
+    if (inputs_.purpose == Purpose::training)
+      add_stall("logging", stalls.logging / stalls.logging_interval);
+  }
+  void add_stall(std::string name, Seconds time) {
+    if (time <= Seconds(0)) return;
+    graph::Operation operation;
+    operation.name = std::move(name);
+    operation.kind = graph::Kind::host;
+    operation.duration = time;
+    operation.formula = "M435";
+    append(out_.program, std::move(operation));
   }
 
   OpId add_pass(std::string name, const PassCost& cost, strategy::Waits waits) {
@@ -198,7 +225,8 @@ class Builder {
 std::int64_t shared_embedding(const spec::Scenario& scenario, const workload::Workload& held,
                               int stage) {
   const int stages = scenario.parallelism.pp;
-  if (!scenario.model.tied_embeddings || stages == 1) return 0;
+  const bool frozen = scenario.training.frozen_layers > 0 || scenario.training.lora.rank > 0;
+  if (!scenario.model.tied_embeddings || stages == 1 || frozen) return 0;
   if (stage == 0) return held.layers.front().tensors.front().numel;
   if (stage == stages - 1) return held.layers.back().tensors.back().numel;
   return 0;

@@ -32,8 +32,12 @@ struct StageProgram {
   std::vector<PassOp> passes;
   StageOrder order;
   std::vector<SlotOps> ops;  ///< per slot of the order
+  std::vector<int> resting;  ///< chunks of which nothing runs backward
   int training_steps = 1;    ///< that the program stands for
 };
+
+/// A training step, or the forward passes of as many micro-batches and nothing else.
+enum class Purpose { training, evaluation };
 
 /// What all stages share.
 struct StepInputs {
@@ -43,6 +47,7 @@ struct StepInputs {
   const cost::KernelCosts& costs;
   const LayerCosts& layer_costs;
   const std::vector<Part>& parts;
+  Purpose purpose = Purpose::training;
 };
 
 /// What a strategy sees of a stage; `held` is the stage's own workload and outlives the context.

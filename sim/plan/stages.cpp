@@ -28,6 +28,8 @@ Layer resident_part(const Layer& layer) {
   part.name = layer.name;
   part.role = layer.role;
   part.tensors = layer.tensors;
+  part.frozen = layer.frozen;
+  part.rests = layer.rests;
   part.kept = layer.kept;
   part.transient = layer.transient;
   return part;
@@ -69,7 +71,7 @@ workload::Workload stage_workload(const workload::Workload& workload,
       held.parameters += tensor.numel;
       held.largest_tensor = std::max(held.largest_tensor, tensor.numel);
     }
-  held.active_parameters = held.parameters;
+  held.trainable_parameters = held.active_parameters = held.parameters;
   held.model_flops = workload.model_flops;
   return held;
 }

@@ -22,6 +22,7 @@ struct StepPlan {
 };
 
 StepPlan step_plan(const spec::Scenario& scenario, const workload::Workload& workload,
-                   const cost::Profile& profile, const topology::Fabric& fabric);
+                   const cost::Profile& profile, const topology::Fabric& fabric,
+                   Purpose purpose = Purpose::training);
 
 }  // namespace scapesim::plan

@@ -16,6 +16,7 @@
 #include "sim/predict/used_keys.hpp"
 #include "sim/predict/warnings.hpp"
 #include "sim/result/metrics.hpp"
+#include "sim/workload/documents.hpp"
 #include "topologies/placement.hpp"
 
 namespace scapesim {
@@ -130,6 +131,7 @@ void add_identity(result::Run& run, const spec::Scenario& scenario, const cost::
   run.weakest_provenance = name_of(weakest(profile, used_keys(profile, graph)));
   run.version = version();
   run.gpus = scenario.cluster.gpus;
+  run.batch = scenario.training.global_batch;
 }
 
 /// What the job's GPUs have of something together; `of` tells that of other GPU i, or of the
@@ -172,7 +174,7 @@ void add_rates(result::Run& run, const spec::Scenario& scenario, const workload:
                const cost::Profile& profile) {
   const spec::Training& training = scenario.training;
   const Tokens tokens(static_cast<double>(training.global_batch * training.sequence));
-  run.tokens_per_second = tokens / run.step_time;
+  run.tokens_per_second = workload::useful_share(training) * tokens / run.step_time;
   const double micro_batches =
       static_cast<double>(spec::micro_batches(scenario)) * spec::data_parallel_size(scenario);
   run.mfu = result::model_flops_utilisation(workload.model_flops * micro_batches, run.step_time,
@@ -205,6 +207,55 @@ void add_typical(result::Run& run, result::StepMetrics metrics) {
   run.terms = std::move(metrics.terms);
 }
 
+/// A job with the work of one of its ranks.
+struct Job {
+  spec::Scenario scenario;
+  workload::Workload workload;
+};
+Job job_of(spec::Scenario scenario) {
+  workload::Workload workload =
+      workload::rank_workload(scenario.model, scenario.training, scenario.parallelism);
+  return {std::move(scenario), std::move(workload)};
+}
+
+/// [M433] What a step is timed with; none where documents fill sequences, so that ranks are alike.
+std::optional<Job> slowest_job(const spec::Scenario& scenario) {
+  if (scenario.training.documents == spec::Documents::whole) return std::nullopt;
+  return job_of(workload::slowest_rank(scenario));
+}
+
+/// [M433] The step if all ranks had the mean's work.
+Seconds mean_rank_step(const spec::Scenario& scenario, const cost::Profile& profile,
+                       const topology::Fabric& fabric) {
+  const Job mean = job_of(workload::mean_rank(scenario));
+  const graph::StepGraph graph = plan::step_graph(mean.scenario, mean.workload, profile, fabric);
+  return result::step_time(graph, engine::replay(graph, {.driver = engine::Driver::standalone}));
+}
+
+/// [M436] Replayed like a step.
+result::Evaluation evaluation_of(const spec::Scenario& scenario, const workload::Workload& workload,
+                                 const cost::Profile& profile, const topology::Fabric& fabric) {
+  const spec::Stalls& stalls = scenario.training.stalls;
+  const graph::StepGraph graph =
+      plan::step_plan(scenario, workload, profile, fabric, plan::Purpose::evaluation).graph;
+  const engine::Timeline timeline = engine::replay(graph, {.driver = engine::Driver::standalone});
+  return {.interval = stalls.evaluation_interval,
+          .iterations = stalls.evaluation_iterations,
+          .iteration = result::step_time(graph, timeline)};
+}
+
+/// What is trained on what, where that is not all of the model on whole sequences; the run's step
+/// is that of ranks that compute alike.
+void add_data(result::Run& run, const spec::Scenario& scenario, const workload::Workload& workload,
+              const cost::Profile& profile, const topology::Fabric& fabric) {
+  if (workload.trainable_parameters < workload.parameters)
+    run.trained = {workload.trainable_parameters, workload.parameters};
+  if (const auto reach = workload::counted_document(scenario.training))
+    run.documents = {.useful = workload::useful_share(scenario.training),
+                     .reach = *reach,
+                     .slowest = run.step_time / mean_rank_step(scenario, profile, fabric)};
+}
+
 /// The job on the GPU with the least memory.
 spec::Scenario tightest(const spec::Scenario& scenario) {
   spec::Scenario tight = scenario;
@@ -228,15 +279,20 @@ Prediction predict(const spec::Scenario& scenario, const cost::Profile& profile,
 
   const topology::Fabric fabric =
       topology::build_fabric(scenario.cluster, topology::nodes_to_build(scenario.cluster));
-  plan::StepPlan plan = plan::step_plan(scenario, workload, profile, fabric);
+  const std::optional<Job> slowest = slowest_job(scenario);
+  const spec::Scenario& job = slowest ? slowest->scenario : scenario;
+  const workload::Workload& work = slowest ? slowest->workload : workload;
+  plan::StepPlan plan = plan::step_plan(job, work, profile, fabric);
   engine::Timeline timeline = engine::replay(plan.graph, {.driver = options.driver});
 
   result::Run run;
   add_identity(run, scenario, profile, plan.graph);
   run.step_time = result::step_time(plan.graph, timeline);
+  add_data(run, scenario, workload, profile, fabric);
+  if (scenario.training.stalls.evaluation_interval > 0)
+    run.evaluation = evaluation_of(job, work, profile, fabric);
   if (plan::is_uneven(scenario)) {
-    UnevenRun uneven =
-        uneven_run(scenario, workload, profile, fabric, plan, timeline, options.driver);
+    UnevenRun uneven = uneven_run(job, work, profile, fabric, plan, timeline, options.driver);
     run.step_time = uneven.spread.mean;
     run.uneven = uneven.spread;
     plan.graph = std::move(uneven.typical.graph);
@@ -246,7 +302,7 @@ Prediction predict(const spec::Scenario& scenario, const cost::Profile& profile,
   add_typical(run, result::metrics_of(graph, timeline));
   run.memory = memory;
   add_rates(run, scenario, workload, profile);
-  add_interval(run, drawn_step_times(scenario, workload, profile, fabric, options.interval_draws));
+  add_interval(run, drawn_step_times(job, work, profile, fabric, options.interval_draws));
   run.warnings = warnings_of(scenario, profile, graph, timeline);
   return {std::move(run), std::move(plan.graph), std::move(timeline)};
 }

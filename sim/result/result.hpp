@@ -2,6 +2,7 @@
 // What a prediction says: the numbers of `run --json`, typed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -61,6 +62,34 @@ struct Uneven {
   std::size_t pipelines = 0;  ///< that differ and were simulated
 };
 
+/// [M430] Parameters of a model of which some are frozen.
+struct Trained {
+  std::int64_t parameters = 0;
+  std::int64_t all = 0;
+};
+
+/// [M432] Documents that do not each fill a sequence.
+struct DocumentUse {
+  double useful = 1;   ///< share of the sequences' tokens that are no padding
+  double reach = 0;    ///< tokens of the documents that a token attends to, were all alike
+  double slowest = 1;  ///< [M433] step time over that of a mean rank
+};
+
+/// [M436] Forward passes over batches of their own.
+struct Evaluation {
+  int interval = 0;    ///< steps from one to the next
+  int iterations = 0;  ///< global batches of each
+  Seconds iteration;   ///< of one batch
+  Seconds all() const { return static_cast<double>(iterations) * iteration; }
+};
+
+/// [M434] Steps at a batch of a ramp.
+struct RampRow {
+  std::int64_t batch = 0;  ///< sequences
+  std::int64_t steps = 0;
+  Seconds step_time;
+};
+
 struct Run {
   std::string scenario;
   std::string series;
@@ -79,6 +108,11 @@ struct Run {
   Breakdown breakdown;
   std::vector<Communication> communication;
   std::optional<Uneven> uneven;            ///< none when all ranks compute alike
+  std::optional<Trained> trained;          ///< none when all parameters are
+  std::optional<DocumentUse> documents;    ///< none when each fills a sequence
+  std::optional<Evaluation> evaluation;    ///< none without
+  std::vector<RampRow> ramp;               ///< before the batch has grown
+  std::int64_t batch = 0;                  ///< sequences of the step
   std::optional<double> overlap_fraction;  ///< none when nothing is communicated
   Memory memory;
   std::optional<Joules> energy;

@@ -130,6 +130,9 @@ Arguments command_line(std::string_view text, const std::string& file) {
       name.resize(equals);
     } else if (i + 1 < words.size() && !words[i + 1].text.starts_with("--")) {
       argument = {words[i + 1].text, words[i + 1].place};
+      // The only argument read here that has several values.
+      for (std::size_t k = i + 2; name.starts_with("rampup") && k < words.size() && k < i + 4; ++k)
+        if (!words[k].text.starts_with("--")) argument.value += " " + words[k].text;
     }
     std::ranges::replace(name, '_', '-');
     arguments[name] = argument;
@@ -349,7 +352,27 @@ void map_recompute(Mapper& map) {
   map.has("recompute-method");
 }
 
+/// "32 32 5859375", or a log's "['32', '32', '5859375']".
+void map_ramp(Mapper& map) {
+  std::string text = map.text("rampup-batch-size");
+  std::erase_if(text,
+                [](char c) { return c == '[' || c == ']' || c == '_' || c == '\'' || c == ','; });
+  if (!text.empty()) map.put("training.batch_ramp", "\"" + text + "\"", "rampup-batch-size", "");
+}
+
+/// Megatron-LM evaluates every 1,000 steps if not told otherwise.
+void map_evaluation(Mapper& map) {
+  const auto iterations = map.integer("eval-iters");
+  const auto interval = map.integer("eval-interval");
+  if (!iterations || *iterations == 0 || interval.value_or(1) == 0) return;
+  map.put_integer("training.evaluation_iterations", "eval-iters");
+  map.put("training.evaluation_interval", std::to_string(interval.value_or(1000)),
+          interval ? "eval-interval" : "", interval ? "" : "Megatron-LM's default");
+}
+
 void map_training(Mapper& map) {
+  map_ramp(map);
+  map_evaluation(map);
   map.put_integer("training.global_batch", "global-batch-size");
   map.put_integer("training.micro_batch", "micro-batch-size");
   map.put_integer("training.sequence", "seq-length");

@@ -9,6 +9,7 @@
 
 #include "sim/scenario/load.hpp"
 #include "sim/scenario/network_fields.hpp"
+#include "sim/scenario/training_fields.hpp"
 #include "sim/scenario/uneven_fields.hpp"
 
 // Accessor of a member of the Spec, for reading and writing.
@@ -187,6 +188,49 @@ std::vector<Key> training_keys() {
        "when they overlap: 40 million elements, a million per rank if that is more"},
       {"training", "overlap_parameters", flag(AT(training.overlap_parameters)), kFromSpec,
        "zero1, zero2: gather parameters during the next forward pass"},
+  };
+}
+
+std::vector<Key> tuning_keys() {
+  return {
+      {"training", "frozen_layers", integer(AT(training.frozen_layers), {0, 10'000}), kFromSpec,
+       "leading transformer layers that are not trained, with the embedding; 0 trains all"},
+      {"training", "lora_rank", integer(AT(training.lora.rank), {0, 100'000}), kFromSpec,
+       "rank r of LoRA's adapters beside frozen matrices; 0: the parameters themselves are "
+       "trained"},
+      {"training", "lora_targets", lora_targets(), kFromSpec,
+       "matrices with an adapter, by PEFT's names; all-linear is every matrix of the layers"},
+      {"training", "frozen_weights", choice(AT(training.frozen_weights)), kFromSpec,
+       "of frozen matrices: in the type they are multiplied in, or QLoRA's four bits, dequantised "
+       "before every product"},
+  };
+}
+
+std::vector<Key> data_keys() {
+  constexpr Range<Seconds> kStall{0_s, 1e5_s};
+  return {
+      {"training", "documents", choice(AT(training.documents)), kFromSpec,
+       "what fills a sequence: one document each; several, attending to themselves alone; one, "
+       "padded to the sequence or to the longest of its micro-batch"},
+      {"training", "document_length", document_lengths(), kFromSpec,
+       "tokens of the documents: \"700\", \"lognormal MEAN SIGMA\" (sigma of the logarithm), or "
+       "lengths with shares \"512 x 0.5, 4096 x 0.5\""},
+      {"training", "batch_ramp", batch_ramp(), kFromSpec,
+       "batch that grows to global_batch: \"START INCREMENT SAMPLES\" as Megatron-LM's "
+       "--rampup-batch-size, or \"BATCH until TOKENS, ...\""},
+      {"training", "data_loading", quantity(AT(training.stalls.data_loading), kStall), kFromSpec,
+       "host time per step in which the GPUs wait for data"},
+      {"training", "logging", quantity(AT(training.stalls.logging), kStall), kFromSpec,
+       "host time of a logged step in which the GPUs wait"},
+      {"training", "logging_interval",
+       integer(AT(training.stalls.logging_interval), {1, 1'000'000}), kFromSpec,
+       "steps from one logged step to the next"},
+      {"training", "evaluation_interval",
+       integer(AT(training.stalls.evaluation_interval), {0, 1'000'000'000}), kFromSpec,
+       "steps between two evaluations; 0 is none"},
+      {"training", "evaluation_iterations",
+       integer(AT(training.stalls.evaluation_iterations), {0, 1'000'000}), kFromSpec,
+       "global batches of an evaluation, forward only"},
   };
 }
 
@@ -488,8 +532,8 @@ std::vector<Key> all_keys() {
   std::vector<Key> all;
   for (const auto& part :
        {general_keys(), model_keys(), attention_keys(), expert_keys(), training_keys(),
-        parallelism_keys(), strategy_keys(), method_keys(), cluster_keys(), planning_keys(),
-        calibration_keys(), collective_keys(), jitter_keys()})
+        tuning_keys(), data_keys(), parallelism_keys(), strategy_keys(), method_keys(),
+        cluster_keys(), planning_keys(), calibration_keys(), collective_keys(), jitter_keys()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

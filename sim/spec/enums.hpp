@@ -256,6 +256,36 @@ SCAPESIM_NAMES(Algorithm, {ring, "ring"}, {tree, "tree"}, {nvls, "nvls"}, {nvls_
 enum class Protocol { ll, ll128, simple };
 SCAPESIM_NAMES(Protocol, {ll, "LL"}, {ll128, "LL128"}, {simple, "Simple"})
 
+/// Matrices that an adapter stands beside, by their names in Hugging Face's Llama and Phi-3;
+/// all_linear is PEFT's word for every matrix of the layers.
+enum class LoraTarget {
+  q_proj,
+  k_proj,
+  v_proj,
+  qkv_proj,
+  o_proj,
+  gate_proj,
+  up_proj,
+  gate_up_proj,
+  down_proj,
+  all_linear
+};
+SCAPESIM_NAMES(LoraTarget, {q_proj, "q_proj"}, {k_proj, "k_proj"}, {v_proj, "v_proj"},
+               {qkv_proj, "qkv_proj"}, {o_proj, "o_proj"}, {gate_proj, "gate_proj"},
+               {up_proj, "up_proj"}, {gate_up_proj, "gate_up_proj"}, {down_proj, "down_proj"},
+               {all_linear, "all-linear"})
+
+/// How matrices that are not trained lie in memory: in the type they are multiplied in, or in the
+/// four bits of QLoRA.
+enum class FrozenWeights { compute, nf4 };
+SCAPESIM_NAMES(FrozenWeights, {compute, "compute"}, {nf4, "nf4"})
+
+/// How documents make sequences: each fills one; several share one and attend to themselves alone;
+/// one each, padded to the whole sequence or to the longest of its micro-batch.
+enum class Documents { whole, packed, padded, longest };
+SCAPESIM_NAMES(Documents, {whole, "whole"}, {packed, "packed"}, {padded, "padded"},
+               {longest, "padded_to_longest"})
+
 #undef SCAPESIM_NAMES
 
 }  // namespace scapesim::spec

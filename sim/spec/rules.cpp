@@ -6,6 +6,7 @@
 #include "sim/spec/method_rules.hpp"
 #include "sim/spec/model_rules.hpp"
 #include "sim/spec/spec.hpp"
+#include "sim/spec/training_rules.hpp"
 
 namespace scapesim::spec {
 namespace {
@@ -291,6 +292,8 @@ std::vector<Violation> violations(const Scenario& scenario) {
   }
   check_batch(scenario, list);
   check_training(scenario, list);
+  check_tuning(scenario, list);
+  check_data(scenario, list);
   check_strategy(scenario, list);
   check_nic_path(scenario.cluster, list);
   return list;

@@ -65,6 +65,48 @@ struct Model {
   std::vector<std::string> unread;  ///< keys of an imported model that nothing here stands for
 };
 
+/// Low-rank adapters beside frozen matrices (Hu 2021).
+struct Lora {
+  int rank = 0;  ///< 0: none, the parameters themselves are trained
+  std::vector<LoraTarget> targets = {LoraTarget::q_proj, LoraTarget::v_proj};
+};
+
+/// A share of all documents that has so many tokens each.
+struct LengthShare {
+  std::int64_t tokens = 0;
+  double share = 0;
+};
+/// Lengths of documents: lognormal, or some lengths with their shares, which sum to 1.
+struct DocumentLengths {
+  double mean = 0;   ///< of a lognormal, tokens; 0: the shares count
+  double sigma = 0;  ///< of the logarithm of a lognormal
+  std::vector<LengthShare> shares;
+  bool given() const { return mean > 0 || !shares.empty(); }
+};
+
+/// A batch, sequences, until so many tokens have been trained on.
+struct BatchStage {
+  std::int64_t batch = 0;
+  double until = 0;
+};
+/// A batch that grows to training.global_batch: by stages, or as Megatron-LM's --rampup-batch-size.
+struct BatchRamp {
+  std::int64_t start = 0;      ///< sequences of the first batch, 0: stages, or no ramp
+  std::int64_t increment = 0;  ///< sequences
+  std::int64_t samples = 0;    ///< sequences of the whole ramp
+  std::vector<BatchStage> stages;
+  bool given() const { return start > 0 || !stages.empty(); }
+};
+
+/// What the GPUs wait for beside the step's own work.
+struct Stalls {
+  Seconds data_loading;           ///< per step
+  Seconds logging;                ///< per logged step
+  int logging_interval = 1;       ///< steps from one logged step to the next
+  int evaluation_interval = 0;    ///< steps between two evaluations, 0: none
+  int evaluation_iterations = 0;  ///< global batches of an evaluation
+};
+
 struct Training {
   std::int64_t global_batch = 0;  ///< sequences per step, whole job
   std::int64_t micro_batch = 0;   ///< sequences per GPU and micro-batch
@@ -81,6 +123,14 @@ struct Training {
   bool overlap_gradients = false;   ///< reduce buckets during the backward pass
   std::optional<Bytes> bucket;      ///< none: one buffer for all gradients
   bool overlap_parameters = false;  ///< gather sharded parameters during the next forward pass
+  int frozen_layers = 0;  ///< leading transformer layers that are not trained, and what is before
+  Lora lora;
+  FrozenWeights frozen_weights = FrozenWeights::compute;
+  Documents documents = Documents::whole;
+  DocumentLengths document_length;
+  double document_load = 1;  ///< [M433] derived: attention of the slowest rank over the mean
+  BatchRamp batch_ramp;
+  Stalls stalls;
 };
 
 /// The axis named first varies fastest from rank to rank.

@@ -52,7 +52,9 @@ FullySharded::FullySharded(const Context& context)
 // issued first.
 Waits FullySharded::layer_needed(Program& program, const LayerPass& pass) {
   Waits needed;
-  if (!kept(pass) && !still_held(pass)) needed = gather_layer(program, pass);
+  // [M430] Nothing runs backward there.
+  const bool rests = pass.direction == Direction::backward && layer_of(pass).rests;
+  if (!rests && !kept(pass) && !still_held(pass)) needed = gather_layer(program, pass);
   send_gradients(program, static_cast<std::size_t>(strategy_.prefetch));
   return needed;
 }
@@ -61,7 +63,8 @@ void FullySharded::layer_done(Program& program, const LayerPass& pass, OpId op) 
   passes_.push_back(op);
   held_layer_ = pass.layer;
   if (pass.direction == Direction::backward) {
-    pending_.push_back({pass, copy_gradients(program, pass, op)});
+    if (workload::parameters_of(layer_of(pass)) > 0)
+      pending_.push_back({pass, copy_gradients(program, pass, op)});
     held_layer_.reset();
   }
 }
@@ -125,14 +128,16 @@ void FullySharded::when_room(Program& program, OpId op) {
 Waits FullySharded::gather_layer(Program& program, const LayerPass& pass) {
   const double element = gathered_bytes(context_);
   Waits gathered;
-  for (const Share& share : shares_) {
-    const std::int64_t elements = elements_of(layer_of(pass), share.axis);
-    if (elements == 0) continue;
+  for (const Axis axis : {Axis::data, Axis::expert_data}) {
+    const std::int64_t elements = elements_of(layer_of(pass), axis);
+    const Bytes size =
+        Bytes(static_cast<double>(elements) * element) + frozen_of(layer_of(pass), axis);
+    if (size == Bytes(0)) continue;
     const auto call = add_call(program, context_,
-                               {.name = call_name("parameter all-gather", share.axis),
+                               {.name = call_name("parameter all-gather", axis),
                                 .kind = CollectiveKind::all_gather,
-                                .bytes = Bytes(static_cast<double>(elements) * element),
-                                .axis = sharded_over(context_, share.axis)},
+                                .bytes = size,
+                                .axis = sharded_over(context_, axis)},
                                Stream::communication, "M243", {});
     if (call) when_room(program, *call);
     also_wait(gathered, call);
@@ -184,19 +189,22 @@ std::optional<OpId> FullySharded::scatter(Program& program, Axis axis, double el
 
 namespace {
 
-/// Elements of the largest layers that are whole at once.
-double gathered_elements(const Context& context) {
-  std::vector<std::int64_t> sizes;
-  for (const workload::Layer& layer : context.workload.layers)
-    sizes.push_back(elements_of(layer, Axis::data) + elements_of(layer, Axis::expert_data));
+/// The largest layers that are whole at once.
+Bytes gathered_size(const Context& context) {
+  std::vector<double> sizes;
+  for (const workload::Layer& layer : context.workload.layers) {
+    const Bytes frozen = frozen_of(layer, Axis::data) + frozen_of(layer, Axis::expert_data);
+    sizes.push_back(static_cast<double>(workload::parameters_of(layer)) * gathered_bytes(context) +
+                    frozen.si());
+  }
   if (context.scenario.strategy.reshard_after_forward) {
     std::ranges::sort(sizes, std::greater{});
     sizes.resize(
         std::min(sizes.size(), static_cast<std::size_t>(context.scenario.strategy.prefetch) + 1));
   }
   double sum = 0;
-  for (const std::int64_t size : sizes) sum += static_cast<double>(size);
-  return sum;
+  for (const double size : sizes) sum += size;
+  return Bytes(sum);
 }
 
 }  // namespace
@@ -204,6 +212,18 @@ double gathered_elements(const Context& context) {
 bool is_fully_sharded(spec::Sharding sharding) {
   return sharding == spec::Sharding::zero3 || sharding == spec::Sharding::fsdp ||
          sharding == spec::Sharding::hsdp;
+}
+
+Bytes frozen_memory(const Context& context) {
+  const bool shards = is_fully_sharded(context.scenario.strategy.sharding);
+  Bytes sum;
+  for (const Axis axis : {Axis::data, Axis::expert_data}) {
+    Bytes whole;
+    for (const workload::Layer& layer : context.workload.layers) whole += frozen_of(layer, axis);
+    const int ranks = shards ? graph::group_size(context.mesh, sharded_over(context, axis)) : 1;
+    sum += whole / ranks;
+  }
+  return sum;
 }
 
 std::unique_ptr<Communication> make_fully_sharded(const Context& context) {
@@ -227,8 +247,7 @@ StateMemory fully_sharded_memory(const Context& context) {
   return {.parameters = Bytes(n * (keeps_copy || !mixed ? parameter : 0)),
           .gradients = Bytes(n * gradient),
           .optimizer = Bytes(n * (4.0 * moments(training.optimizer) + master)),
-          .strategy = Bytes(gathered_elements(context) * gathered_bytes(context) +
-                            static_cast<double>(largest) * gradient),
+          .strategy = gathered_size(context) + Bytes(static_cast<double>(largest) * gradient),
           .step_end = Bytes(0)};
 }
 

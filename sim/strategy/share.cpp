@@ -17,6 +17,11 @@ std::int64_t elements_of(const workload::Layer& layer, Axis axis) {
   return sum;
 }
 
+Bytes frozen_of(const workload::Layer& layer, Axis axis) {
+  return workload::frozen_bytes(
+      layer, axis == Axis::expert_data ? workload::Part::experts : workload::Part::dense);
+}
+
 std::vector<Share> shares_of(const Context& context) {
   std::vector<Share> shares;
   for (const Axis axis : {Axis::data, Axis::expert_data}) {

@@ -21,6 +21,11 @@ std::vector<Share> shares_of(const Context& context);
 /// A layer's parameters that go with an axis.
 std::int64_t elements_of(const workload::Layer& layer, graph::Axis axis);
 
+/// [M430] Frozen parameters that a rank of the stage holds: all, or its shard.
+Bytes frozen_memory(const Context& context);
+/// [M430] Bytes of a layer's frozen parameters that go with an axis.
+Bytes frozen_of(const workload::Layer& layer, graph::Axis axis);
+
 /// Name of a call, with what tells experts' calls apart.
 std::string call_name(std::string_view what, graph::Axis axis);
 

@@ -8,7 +8,9 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/unit_text.hpp"
+#include "sim/predict/ramp.hpp"
 #include "sim/scenario/alter.hpp"
+#include "sim/workload/documents.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace scapesim::study {
@@ -23,7 +25,8 @@ int nodes_of(const spec::Scenario& scenario) {
 }
 
 double batch_tokens(const spec::Scenario& scenario) {
-  return static_cast<double>(scenario.training.global_batch * scenario.training.sequence);
+  return static_cast<double>(scenario.training.global_batch * scenario.training.sequence) *
+         workload::useful_share(scenario.training);
 }
 
 // [M374] Failures come at nodes / mtbf of one; a checkpoint takes its size over the storage's rate.
@@ -35,7 +38,7 @@ std::optional<Failures> failures_of(const spec::Scenario& scenario) {
       workload::workload_of(scenario.model, scenario.training, scenario.parallelism);
   Failures failures;
   failures.job_mtbf = *cluster.node_mtbf / nodes_of(scenario);
-  failures.checkpoint = checkpoint_size(workload.parameters, scenario.training);
+  failures.checkpoint = checkpoint_size(workload.trainable_parameters, scenario.training);
   failures.write = failures.checkpoint / *cluster.storage_bandwidth;
   failures.interval = best_interval(
       {.mtbf = failures.job_mtbf, .restart = *cluster.restart_time, .checkpoint = failures.write});
@@ -49,6 +52,28 @@ Seconds busy_time(const spec::Scenario& scenario, Seconds training,
                            {.mtbf = failures->job_mtbf,
                             .restart = *scenario.cluster.restart_time,
                             .checkpoint = failures->write});
+}
+
+// [M434] Steps of the ramp first, as many as the tokens last; [M436] evaluations behind every
+// interval's last step.
+void add_steps(RunPlan& plan, const result::Run& run) {
+  const spec::Training& training = plan.scenario.training;
+  const double sequence_tokens =
+      batch_tokens(plan.scenario) / static_cast<double>(training.global_batch);
+  double left = plan.tokens.si();
+  const auto add = [&](double most, double batch, Seconds step) {
+    const double steps = std::min(most, std::ceil(left / (batch * sequence_tokens)));
+    plan.steps += steps;
+    plan.training += steps * step;
+    left = std::max(left - steps * batch * sequence_tokens, 0.0);
+  };
+  for (const result::RampRow& row : run.ramp)
+    add(static_cast<double>(row.steps), static_cast<double>(row.batch), row.step_time);
+  plan.ramp = plan.training;
+  add(INFINITY, static_cast<double>(training.global_batch), run.step_time);
+  if (run.evaluation)
+    plan.evaluation = std::floor(plan.steps / run.evaluation->interval) * run.evaluation->all();
+  plan.training += plan.evaluation;
 }
 
 /// Whole nodes where their power is known, boards alone else; the building's overhead on either.
@@ -204,8 +229,7 @@ RunPlan plan_of(const spec::Scenario& scenario, const std::string& calibration,
   if (goal.critical_batch && goal.base_batch)
     plan.tokens *=
         tokens_factor(batch_tokens(scenario), goal.base_batch->si(), goal.critical_batch->si());
-  plan.steps = std::ceil(plan.tokens.si() / batch_tokens(scenario));
-  plan.training = plan.steps * plan.step_time;
+  add_steps(plan, run);
   plan.failures = failures_of(scenario);
   plan.busy = busy_time(scenario, plan.training, plan.failures);
   if (plan.failures) plan.failures->expected = plan.busy / plan.failures->job_mtbf;
@@ -218,8 +242,11 @@ RunPlan plan_of(const spec::Scenario& scenario, const std::string& calibration,
 
 RunPlan plan_run(const Series& series, const Goal& goal, const PredictOptions& options) {
   const result::Outcome outcome = predict(series.scenario, series.profile, options).outcome;
-  if (const auto* run = std::get_if<result::Run>(&outcome))
-    return plan_of(series.scenario, series.profile.id, *run, goal);
+  if (const auto* run = std::get_if<result::Run>(&outcome)) {
+    result::Run whole = *run;
+    whole.ramp = ramp_of(series.scenario, series.profile, *run);
+    return plan_of(series.scenario, series.profile.id, whole, goal);
+  }
   return {.scenario = series.scenario,
           .calibration = series.profile.id,
           .infeasible = std::get<result::Infeasible>(outcome).reason,

@@ -62,7 +62,9 @@ struct RunPlan {
   double mfu = 0;
   Tokens tokens = {};
   double steps = 0;
-  Seconds training = {};  ///< steps alone
+  Seconds training = {};    ///< steps and evaluations alone
+  Seconds ramp = {};        ///< of these, steps before the batch has grown
+  Seconds evaluation = {};  ///< of these, evaluations
   std::optional<Failures> failures = {};
   Seconds busy = {};  ///< checkpoints, failures and restarts included where known
   Seconds time = {};  ///< of the calendar

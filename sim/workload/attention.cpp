@@ -36,8 +36,23 @@ bool on_projection(const spec::Model& model) {
   return model.biases == spec::Biases::attention || model.biases == spec::Biases::all;
 }
 
-Linear qkv_of(const Shape& s) { return {"qkv", s.query + s.key + s.value, s.hidden}; }
-Linear projection_of(const Shape& s) { return {"projection", s.hidden, s.attended}; }
+Linear qkv_of(const Shape& s) {
+  using enum spec::LoraTarget;
+  Linear layer{"qkv", s.query + s.key + s.value, s.hidden};
+  const auto add = [&](spec::LoraTarget target, int64_t out) {
+    if (adapts(s, target)) layer.adapters.push_back({std::string(name_of(target)), out});
+  };
+  add(qkv_proj, layer.out);
+  add(q_proj, s.query);
+  add(k_proj, s.key);
+  add(v_proj, s.value);
+  return layer;
+}
+Linear projection_of(const Shape& s) {
+  Linear layer{"projection", s.hidden, s.attended};
+  if (adapts(s, spec::LoraTarget::o_proj)) layer.adapters.push_back({"o_proj", s.hidden});
+  return layer;
+}
 
 void add_latent_tensors(std::vector<Tensor>& list, const spec::Model& model, const Shape& s) {
   const Latent latent = latent_of(model, s);
@@ -67,6 +82,13 @@ std::vector<Tensor> attention_tensors(const spec::Model& model, const Shape& s) 
     list.push_back({"k norm", full ? s.key : s.head_dim, true});
   }
   add_weight(list, projection_of(s), on_projection(model));
+  return list;
+}
+
+std::vector<Tensor> attention_adapters(const Shape& s) {
+  std::vector<Tensor> list;
+  add_adapter_tensors(list, s, qkv_of(s));
+  add_adapter_tensors(list, s, projection_of(s));
   return list;
 }
 
@@ -138,6 +160,7 @@ Attention core_of(const spec::Model& model, const Shape& s, Reach reach) {
   core.core = s.core;
   if (s.kv_heads != s.heads) core.kv_heads = s.kv_heads;
   if (s.value_dim != s.head_dim) core.value_head_dim = s.value_dim;
+  core.document = s.document;
   if (reach == Reach::window) core.window = model.window;
   return core;
 }
@@ -165,6 +188,7 @@ void add_ring_attention(Operations& list, const Shape& s, const Attention& core,
                     .overlaps = name});
     Attention one = core;
     one.sequence = part;
+    if (core.document) one.document = *core.document / static_cast<double>(s.cp);
     if (step > 0) {
       one.causal = false;
       one.kv_sequence = core.causal ? share(part, 2) : part;
@@ -281,6 +305,9 @@ Branch attention_branch(const spec::Model& model, const spec::Parallelism& paral
   Attention core = core_of(model, s, reach);
   Branch branch;
   branch.tensors = attention_tensors(model, s);
+  const Linear qkv = qkv_of(s), projection = projection_of(s);
+  branch.adapters = attention_adapters(s);
+  branch.keeps_input = s.trains || !qkv.adapters.empty();
   add_qkv_forward(branch.forward, model, s);
   add_core(branch.forward, parallelism, s, core);
   add_rows_forward(branch.forward, s, projection_of(s));
@@ -288,7 +315,8 @@ Branch attention_branch(const spec::Model& model, const spec::Parallelism& paral
   add_rows_backward(branch.backward, s, projection_of(s));
   add_core(branch.backward, parallelism, s, core);
   add_qkv_backward(branch.backward, model, s);
-  branch.kept = kept_elements(model, s);
+  branch.kept =
+      kept_elements(model, s) + kept_by_adapters(s, qkv) + kept_by_adapters(s, projection);
   // What recomputing the core saves: statistics of the softmax, or its whole output.
   branch.statistics =
       s.core == spec::AttentionCore::unfused

@@ -99,7 +99,9 @@ Bytes loss_bytes(const Shape& s, spec::Loss loss) {
   return Bytes(logits_of(s) * (s.element + kFloat + s.element));
 }
 
-Linear logits_layer(const Shape& s) { return {"logits", s.vocab, s.hidden, false}; }
+Linear logits_layer(const Shape& s) {
+  return {.name = "logits", .out = s.vocab, .in = s.hidden, .cast = false, .narrowable = false};
+}
 Linear dense_layer(const Shape& s) { return {"mlm dense", s.hidden, s.hidden}; }
 Linear pooler_layer(const Shape& s) { return {"pooler", s.hidden, s.hidden}; }
 
@@ -137,16 +139,20 @@ void add_head_forward(Operations& list, const spec::Model& model, const Shape& s
 }
 
 void add_head_backward(Operations& list, const spec::Model& model, const Shape& s,
-                       spec::Loss loss) {
-  add_loss_backward(list, s, loss);
-  add_columns_backward(list, s, logits_layer(s));
+                       const spec::Training& training) {
+  add_loss_backward(list, s, training.loss);
+  // [M430] A matrix shared with a frozen embedding is frozen.
+  Shape logits = s;
+  if (model.tied_embeddings && training.frozen_layers > 0) logits.trains = false;
+  add_columns_backward(list, logits, logits_layer(s));
   if (model.mlm_head) {
     add_pass(list, "mlm norm backward", s, s.norm_tokens, 3 * s.hidden, 2);
     add_pass(list, "mlm activation backward", s, s.norm_tokens, 3 * s.hidden);
     add_linear_backward(list, s, s.norm_tokens, dense_layer(s));
   }
   if (model.pooler) add_linear_backward(list, s, s.batch, pooler_layer(s));
-  if (final_norm(model)) add_pass(list, "final norm backward", s, s.norm_tokens, 3 * s.hidden, 2);
+  if (final_norm(model))
+    add_pass(list, "final norm backward", s, s.norm_tokens, 3 * s.hidden, s.trains ? 2 : 1);
 }
 
 Layer empty_layer(std::string name, Role role) {
@@ -196,8 +202,10 @@ Layer head_layer(const spec::Model& model, const spec::Training& training, const
   Layer layer = empty_layer("head", Role::head);
   layer.tensors = head_tensors(model, s);
   add_head_forward(layer.forward, model, s, training.loss);
-  add_head_backward(layer.backward, model, s, training.loss);
-  const int64_t vectors = (final_norm(model) ? 2 : 1) + (model.mlm_head ? 3 : 0);
+  add_head_backward(layer.backward, model, s, training);
+  // [M60] Input and output of the last norm; [M430] the output is not needed for frozen logits.
+  const int64_t norms = final_norm(model) ? (s.trains ? 2 : 1) : 1;
+  const int64_t vectors = norms + (model.mlm_head ? 3 : 0);
   layer.kept = activation_bytes(s, times(vectors * s.hidden, s.norm_tokens));
   layer.transient = loss_bytes(s, training.loss);
   return layer;

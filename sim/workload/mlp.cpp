@@ -20,8 +20,22 @@ struct Mlp {
   int64_t ffn_in = 0;
 };
 
-Linear fc1_of(const Mlp& mlp, const Shape& s) { return {mlp.prefix + "fc1", mlp.ffn_in, s.hidden}; }
-Linear fc2_of(const Mlp& mlp, const Shape& s) { return {mlp.prefix + "fc2", s.hidden, mlp.ffn}; }
+Linear fc1_of(const Mlp& mlp, const Shape& s) {
+  using enum spec::LoraTarget;
+  Linear layer{mlp.prefix + "fc1", mlp.ffn_in, s.hidden};
+  const auto add = [&](spec::LoraTarget target, int64_t out) {
+    if (adapts(s, target)) layer.adapters.push_back({std::string(name_of(target)), out});
+  };
+  add(gate_up_proj, mlp.ffn_in);
+  if (mlp.ffn_in > mlp.ffn) add(gate_proj, mlp.ffn);
+  add(up_proj, mlp.ffn);
+  return layer;
+}
+Linear fc2_of(const Mlp& mlp, const Shape& s) {
+  Linear layer{mlp.prefix + "fc2", s.hidden, mlp.ffn};
+  if (adapts(s, spec::LoraTarget::down_proj)) layer.adapters.push_back({"down_proj", s.hidden});
+  return layer;
+}
 
 /// [M453] One kernel, or with a gate one for each half forward, and backward two for the product,
 /// one for the non-linearity and one that joins the gradients of gate and input.
@@ -55,8 +69,13 @@ void add_mlp_tensors(std::vector<Tensor>& list, const spec::Model& model, const 
   add_weight(list, fc2_of(mlp, s), bias);
 }
 
+/// [M60] Both sides of the activation. [M430] The second one is the input of the second matrix,
+/// which only its weight gradient and its adapters need.
 double kept_elements(const Shape& s, const Mlp& mlp) {
-  return times(s.tokens, mlp.ffn_in + mlp.ffn);
+  const Linear fc1 = fc1_of(mlp, s), fc2 = fc2_of(mlp, s);
+  const bool input = s.trains || !fc2.adapters.empty();
+  return times(s.tokens, mlp.ffn_in + (input ? mlp.ffn : 0)) + kept_by_adapters(s, fc1) +
+         kept_by_adapters(s, fc2);
 }
 
 int64_t rows(const Shape& s) { return s.experts * s.expert_rows; }
@@ -76,6 +95,7 @@ void add_grouped_backward(Operations& list, const Shape& s, const Linear& layer)
   add_cast(list, layer, " gradient cast", s, rows(s), layer.out);
   list.push_back(
       grouped(layer.name + " dgrad", s, {.m = s.expert_rows, .n = layer.in, .k = layer.out}));
+  if (!s.trains) return;
   list.push_back(
       grouped(layer.name + " wgrad", s,
               {.m = layer.out, .n = layer.in, .k = s.expert_rows, .accumulate_fp32 = true}));
@@ -247,6 +267,10 @@ Branch mlp_branch(const spec::Model& model, const Shape& s) {
   add_mlp_forward(branch.forward, s, mlp);
   add_mlp_backward(branch.backward, s, mlp);
   branch.kept = kept_elements(s, mlp);
+  const Linear fc1 = fc1_of(mlp, s);
+  branch.keeps_input = s.trains || !fc1.adapters.empty();
+  add_adapter_tensors(branch.adapters, s, fc1);
+  add_adapter_tensors(branch.adapters, s, fc2_of(mlp, s));
   return branch;
 }
 
@@ -255,6 +279,7 @@ Branch mlp_branch(const spec::Model& model, const Shape& s) {
 Branch expert_branch(const spec::Model& model, const Shape& s) {
   Branch branch;
   branch.tensors = expert_tensors(model, s);
+  branch.keeps_input = s.trains;
   add_experts_forward(branch.forward, model, s);
   if (model.shared_experts > 0) {
     add_mlp_forward(branch.forward, s, shared_of(s));
@@ -262,8 +287,9 @@ Branch expert_branch(const spec::Model& model, const Shape& s) {
     branch.kept += kept_elements(s, shared_of(s));
   }
   add_experts_backward(branch.backward, model, s);
-  branch.kept +=
-      times(rows(s), s.expert_ffn_in + s.expert_ffn + s.hidden) + times(s.sent_rows, s.hidden);
+  const int64_t products = s.trains ? s.expert_ffn : 0;
+  branch.kept += times(rows(s), s.expert_ffn_in + products + s.hidden) +
+                 (s.trains ? times(s.sent_rows, s.hidden) : 0);
   branch.routing = Bytes(2 * kFloat * times(s.norm_tokens, model.experts));
   return branch;
 }

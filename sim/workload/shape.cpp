@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/workload/documents.hpp"
+
 namespace scapesim::workload {
 
 namespace {
@@ -71,6 +73,16 @@ bool gated(const spec::Model& model) {
          model.activation == spec::Activation::geglu;
 }
 
+bool adapts(const Shape& s, spec::LoraTarget target) {
+  using enum spec::LoraTarget;
+  if (s.lora_rank == 0) return false;
+  const auto has = [&](spec::LoraTarget wanted) {
+    return std::ranges::find(s.lora_targets, wanted) != s.lora_targets.end();
+  };
+  const bool is_fused = target == qkv_proj || target == gate_up_proj;
+  return has(target) || (!is_fused && has(all_linear));
+}
+
 Shape shape_of(const spec::Model& model, const spec::Training& training,
                const spec::Parallelism& parallelism) {
   Shape s{};
@@ -101,6 +113,7 @@ Shape shape_of(const spec::Model& model, const spec::Training& training,
   s.vocab = share(model.vocab, s.tp);
   s.element = training.precision == spec::Precision::fp32 ? kFloat : kMixed;
   s.narrow = 2 * narrow_bytes(training.precision);
+  if (training.documents == spec::Documents::packed) s.document = packed_document(training);
   add_experts(s, model, parallelism);
   return s;
 }
@@ -135,9 +148,10 @@ bool is_aligned(const Shape& s, const Linear& layer) {
   return aligned(s, layer.in) && aligned(s, layer.out);
 }
 
-// [M452] Under autocast a weight is cast at each use, and its gradient back.
+// [M452] Under autocast a weight is cast at each use, and its gradient back. [M430] Frozen ones lie
+// in the type they are multiplied in.
 void add_weight_cast(Operations& list, const Shape& s, const Linear& layer, const char* what) {
-  if (!s.autocast) return;
+  if (!s.autocast || !s.trains) return;
   list.push_back({layer.name + what,
                   Pass{.traffic = Bytes(times(layer.out, layer.in) * (kFloat + s.element))}});
 }
@@ -153,8 +167,66 @@ void add_accumulation(Operations& list, const Shape& s, const Linear& layer) {
        Pass{.traffic = Bytes(times(layer.out, layer.in) * bytes), .launches = casts ? 2 : 1}});
 }
 
+// [M431] Four bits and the constants of their blocks are read by two kernels, the matrix is
+// written.
+void add_dequantising(Operations& list, const Shape& s, const Linear& layer) {
+  if (s.trains || !s.four_bits || !layer.narrowable) return;
+  list.push_back({layer.name + " dequantise",
+                  Pass{.traffic = Bytes(times(layer.out, layer.in) * (kFourBits + s.element)),
+                       .launches = 2}});
+}
+
+// [M431] One kernel adds the adapter's output, scaled; eager: one scales, one adds.
+void add_joining(Operations& list, const Shape& s, std::string name, int64_t tokens,
+                 int64_t width) {
+  const bool eager = s.kernels == spec::ElementWise::eager;
+  add_pass(list, std::move(name), s, tokens, (eager ? 5 : 3) * width, eager ? 2 : 1);
+}
+
+enum class Sum { none, tensor };
+
+// [M431] What ranks of a tensor-parallel group have parts of.
+void add_rank_sum(Operations& list, const Shape& s, std::string name, int64_t tokens, Sum sum) {
+  if (sum == Sum::tensor && s.tp > 1)
+    add_exchange(list, s, {.name = std::move(name), .elements = times(tokens, s.lora_rank)});
+}
+
+void add_adapters_forward(Operations& list, const Shape& s, int64_t tokens, const Linear& layer,
+                          Sum inner) {
+  for (const Linear::Adapter& adapter : layer.adapters) {
+    add_gemm(list, adapter.name + " lora_A", tokens, s.lora_rank, layer.in);
+    add_rank_sum(list, s, adapter.name + " lora_A all-reduce", tokens, inner);
+    add_gemm(list, adapter.name + " lora_B", tokens, adapter.out, s.lora_rank);
+    add_joining(list, s, adapter.name + " lora sum", tokens, adapter.out);
+  }
+}
+
+void add_wgrad(Operations& list, std::string name, int64_t m, int64_t n, int64_t k) {
+  list.push_back({std::move(name), Gemm{.m = m, .n = n, .k = k, .accumulate_fp32 = true}});
+}
+
+void add_adapters_wgrad(Operations& list, const Shape& s, int64_t tokens, const Linear& layer,
+                        Sum inner) {
+  for (const Linear::Adapter& adapter : layer.adapters) {
+    if (s.kernels == spec::ElementWise::eager)
+      add_pass(list, adapter.name + " lora scale backward", s, tokens, 2 * adapter.out);
+    add_gemm(list, adapter.name + " lora_B dgrad", tokens, s.lora_rank, adapter.out);
+    add_rank_sum(list, s, adapter.name + " lora_B dgrad all-reduce", tokens, inner);
+    add_wgrad(list, adapter.name + " lora_B wgrad", adapter.out, s.lora_rank, tokens);
+    add_wgrad(list, adapter.name + " lora_A wgrad", s.lora_rank, layer.in, tokens);
+  }
+}
+
+void add_adapters_dgrad(Operations& list, const Shape& s, int64_t tokens, const Linear& layer) {
+  for (const Linear::Adapter& adapter : layer.adapters) {
+    add_gemm(list, adapter.name + " lora_A dgrad", tokens, layer.in, s.lora_rank);
+    add_pass(list, adapter.name + " lora input gradient sum", s, tokens, 3 * layer.in);
+  }
+}
+
 void add_linear_forward(Operations& list, const Shape& s, int64_t tokens, const Linear& layer) {
   add_weight_cast(list, s, layer, " weight cast");
+  add_dequantising(list, s, layer);
   list.push_back(
       {layer.name,
        Gemm{.m = tokens, .n = layer.out, .k = layer.in, .aligned = is_aligned(s, layer)}});
@@ -162,8 +234,10 @@ void add_linear_forward(Operations& list, const Shape& s, int64_t tokens, const 
 
 void add_linear_backward(Operations& list, const Shape& s, int64_t tokens, const Linear& layer) {
   const bool rows_aligned = is_aligned(s, layer);
+  add_dequantising(list, s, layer);
   list.push_back({layer.name + " dgrad",
                   Gemm{.m = tokens, .n = layer.in, .k = layer.out, .aligned = rows_aligned}});
+  if (!s.trains) return;
   list.push_back({layer.name + " wgrad", Gemm{.m = layer.out,
                                               .n = layer.in,
                                               .k = tokens,
@@ -180,11 +254,34 @@ void add_columns_forward(Operations& list, const Shape& s, const Linear& layer) 
                   .kind = CollectiveKind::all_gather,
                   .elements = times(s.tokens, layer.in)});
   add_linear_forward(list, s, s.tokens, layer);
+  add_adapters_forward(list, s, s.tokens, layer, Sum::none);
+}
+
+// [M430] [M431] Of a frozen matrix: the weight gradients of its adapters, which need the input
+// whole again, then the input gradient, whose sum nothing hides (Megatron-LM's
+// LinearWithFrozenWeight).
+void add_frozen_columns_backward(Operations& list, const Shape& s, const Linear& layer) {
+  add_cast(list, layer, " gradient cast", s, s.tokens, layer.out);
+  if (s.sequence_parallel && !layer.adapters.empty())
+    add_exchange(list, s,
+                 {.name = layer.name + " input all-gather again",
+                  .kind = CollectiveKind::all_gather,
+                  .elements = times(s.tokens, layer.in)});
+  add_adapters_wgrad(list, s, s.tokens, layer, Sum::tensor);
+  add_linear_backward(list, s, s.tokens, layer);
+  add_adapters_dgrad(list, s, s.tokens, layer);
+  if (s.tp > 1)
+    add_exchange(
+        list, s,
+        {.name = layer.name + (s.sequence_parallel ? " dgrad reduce-scatter" : " dgrad all-reduce"),
+         .kind = s.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+         .elements = times(s.tokens, layer.in)});
 }
 
 // The input is gathered again beside the input gradient, whose sum runs beside the weight gradient:
 // Megatron-LM's LinearWithGradAccumulationAndAsyncCommunication.
 void add_columns_backward(Operations& list, const Shape& s, const Linear& layer) {
+  if (!s.trains) return add_frozen_columns_backward(list, s, layer);
   const std::string dgrad = layer.name + " dgrad", wgrad = layer.name + " wgrad";
   Operations products;
   add_cast(list, layer, " gradient cast", s, s.tokens, layer.out);
@@ -210,6 +307,7 @@ void add_columns_backward(Operations& list, const Shape& s, const Linear& layer)
 void add_rows_forward(Operations& list, const Shape& s, const Linear& layer) {
   add_cast(list, layer, " input cast", s, s.tokens, layer.in);
   add_linear_forward(list, s, s.tokens, layer);
+  add_adapters_forward(list, s, s.tokens, layer, Sum::tensor);
   if (s.tp > 1)
     add_exchange(
         list, s,
@@ -225,7 +323,9 @@ void add_rows_backward(Operations& list, const Shape& s, const Linear& layer) {
                  {.name = layer.name + " gradient all-gather",
                   .kind = CollectiveKind::all_gather,
                   .elements = times(s.tokens, layer.out)});
+  add_adapters_wgrad(list, s, s.tokens, layer, Sum::none);
   add_linear_backward(list, s, s.tokens, layer);
+  add_adapters_dgrad(list, s, s.tokens, layer);
   add_weight_cast(list, s, layer, " gradient cast back");
 }
 
@@ -241,6 +341,20 @@ void add_weight(std::vector<Tensor>& list, const Linear& layer, bool bias) {
   list.push_back(
       {.name = layer.name + ".weight", .numel = layer.out * layer.in, .rows = layer.out});
   if (bias) list.push_back({layer.name + ".bias", layer.out, true});
+}
+
+void add_adapter_tensors(std::vector<Tensor>& list, const Shape& s, const Linear& layer) {
+  for (const Linear::Adapter& adapter : layer.adapters) {
+    list.push_back(
+        {.name = adapter.name + ".lora_A", .numel = s.lora_rank * layer.in, .rows = s.lora_rank});
+    list.push_back({.name = adapter.name + ".lora_B",
+                    .numel = adapter.out * s.lora_rank,
+                    .rows = adapter.out});
+  }
+}
+
+double kept_by_adapters(const Shape& s, const Linear& layer) {
+  return static_cast<double>(layer.adapters.size()) * times(s.tokens, s.lora_rank);
 }
 
 }  // namespace scapesim::workload

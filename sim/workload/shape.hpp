@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <optional>
 #include <string_view>
 
 #include "sim/workload/workload.hpp"
@@ -44,7 +45,18 @@ struct Shape {
   double rank_copies;      ///< [M457] ranks of the group that a token's experts are on, expected
   bool experts_split;      ///< their inner width over tp
   bool experts_elsewhere;  ///< over expert-parallel ranks
+  std::optional<double> document;  ///< [M432] tokens of a packed document
+  // What is trained of the layer.
+  bool trains = true;          ///< the layer's own parameters
+  std::int64_t lora_rank = 0;  ///< of adapters beside them, 0: none
+  std::vector<spec::LoraTarget> lora_targets = {};
+  bool four_bits = false;  ///< frozen matrices are dequantised before every product
 };
+
+/// Whether the layer's matrix has an adapter.
+bool adapts(const Shape& s, spec::LoraTarget target);
+/// [M431] Bytes of an element of NF4 with its blocks' constants (Dettmers 2023, sec. 3).
+inline constexpr double kFourBits = (4 + 8.0 / 64 + 32.0 / (64 * 256)) / 8;
 
 /// False when the MLP has one matrix before its non-linearity.
 bool gated(const spec::Model& model);
@@ -66,10 +78,17 @@ void add_pass(Operations& list, std::string name, const Shape& s, std::int64_t t
 /// (Shoeybi 2019); with sequence parallelism the sums scatter and the inputs gather
 /// (Korthikanti 2022).
 struct Linear {
+  /// A trained product of two thin matrices beside a frozen one, or beside some of its columns.
+  struct Adapter {
+    std::string name;
+    std::int64_t out = 0;
+  };
   std::string name;
   std::int64_t out = 0;
   std::int64_t in = 0;
-  bool cast = true;  ///< in the training precision; logits are not
+  bool cast = true;        ///< in the training precision; logits are not
+  bool narrowable = true;  ///< in four bits where frozen matrices are
+  std::vector<Adapter> adapters = {};
 };
 /// [M218] Quantises an operand of fp8, mxfp8 or nvfp4 products, rows and columns in one kernel.
 void add_cast(Operations& list, const Linear& layer, std::string_view what, const Shape& s,
@@ -108,9 +127,11 @@ struct Branch {
   Operations forward;
   Operations backward;
   std::vector<Tensor> tensors;
-  double kept = 0;   ///< elements that its backward pass needs, its own input apart
-  Bytes statistics;  ///< of the softmax, which recomputing attention saves
-  Bytes routing;     ///< of the router, in fp32
+  std::vector<Tensor> adapters = {};  ///< beside them
+  double kept = 0;          ///< elements that its backward pass needs, its own input apart
+  Bytes statistics;         ///< of the softmax, which recomputing attention saves
+  Bytes routing;            ///< of the router, in fp32
+  bool keeps_input = true;  ///< its backward pass needs what it read
 };
 
 /// Which keys the layer sees: all, or those of the model's window.
@@ -125,6 +146,11 @@ void add_norm_tensor(std::vector<Tensor>& list, const std::string& name, const s
                      std::int64_t width);
 /// A matrix and its bias.
 void add_weight(std::vector<Tensor>& list, const Linear& layer, bool bias);
+/// [M431] Adapters of a matrix: A of r rows, B of r columns; under tp what goes with the matrix's
+/// split side is split.
+void add_adapter_tensors(std::vector<Tensor>& list, const Shape& s, const Linear& layer);
+/// Kept for the adapters of a matrix, elements.
+double kept_by_adapters(const Shape& s, const Linear& layer);
 
 Layer embedding_layer(const spec::Model& model, const Shape& s);
 Layer head_layer(const spec::Model& model, const spec::Training& training, const Shape& s);

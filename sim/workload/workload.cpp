@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sim/base/check.hpp"
+#include "sim/workload/documents.hpp"
 #include "sim/workload/shape.hpp"
 
 namespace scapesim::workload {
@@ -43,9 +44,12 @@ void add_norm_forward(Operations& list, const Shape& s, const std::string& name)
   add_pass(list, name, s, s.norm_tokens, 2 * s.hidden);
 }
 void add_norm_backward(Operations& list, const Shape& s, const std::string& name) {
+  // [M430] The gradient of a frozen norm's weight is a kernel less.
+  const int launches = s.trains ? 2 : 1;
   if (s.autocast)
-    return add_stream_pass(list, name + " backward", s, 3 * s.element + (s.element + kFloat), 3);
-  add_pass(list, name + " backward", s, s.norm_tokens, 3 * s.hidden, 2);
+    return add_stream_pass(list, name + " backward", s, 3 * s.element + (s.element + kFloat),
+                           launches + 1);
+  add_pass(list, name + " backward", s, s.norm_tokens, 3 * s.hidden, launches);
 }
 
 /// Sum of the stream and a branch. [M452] Under autocast in fp32; backward its gradient is cast for
@@ -68,19 +72,22 @@ void add_residual_backward(Operations& list, const Shape& s, const std::string& 
 struct Block {
   Operations forward, backward;
   std::vector<Tensor> tensors;
+  std::vector<Tensor> adapters = {};
   double kept = 0;
   Bytes statistics, routing;
 };
 
 void take(Block& block, const Branch& branch) {
   block.tensors.insert(block.tensors.end(), branch.tensors.begin(), branch.tensors.end());
+  block.adapters.insert(block.adapters.end(), branch.adapters.begin(), branch.adapters.end());
   block.kept += branch.kept;
   block.statistics += branch.statistics;
   block.routing += branch.routing;
 }
 
 /// [M4] Element-wise traffic in elements per token: each tensor read or written once per kernel.
-/// [M60] Input and output of each norm are kept, but not the output that is only summed.
+/// [M60] Input and output of each norm are kept, but not the output that is only summed; [M430] nor
+/// that which only a frozen matrix reads.
 void add_half(Block& block, const spec::Model& model, const Shape& s, const Branch& branch,
               const std::string& number) {
   const std::string norm = "norm" + number, behind = norm + " behind";
@@ -108,7 +115,8 @@ void add_half(Block& block, const spec::Model& model, const Shape& s, const Bran
   add_residual_backward(backward, s, "residual" + number, 2);
   block.backward.insert(block.backward.begin(), backward.begin(), backward.end());
   const int64_t both = model.norm_placement == spec::NormPlacement::both ? 1 : 0;
-  block.kept += times((2 + both) * s.hidden, s.norm_tokens);
+  const int64_t outputs = branch.keeps_input ? 1 : 0;
+  block.kept += times((1 + outputs + both) * s.hidden, s.norm_tokens);
 }
 
 /// Attention and MLP read the same input and are summed at once.
@@ -133,19 +141,77 @@ Block parallel_block(const spec::Model& model, const Shape& s, const Branch& att
   append(block.backward, attention.backward);
   add_norm_backward(block.backward, s, "norm1");
   add_residual_backward(block.backward, s, "residual1", 3);
-  block.kept += times((two ? 3 : 2) * s.hidden, s.norm_tokens);
+  const bool either = attention.keeps_input || mlp.keeps_input;
+  const int64_t outputs =
+      two ? (attention.keeps_input ? 1 : 0) + (mlp.keeps_input ? 1 : 0) : (either ? 1 : 0);
+  block.kept += times((1 + outputs) * s.hidden, s.norm_tokens);
   return block;
 }
 
 enum class Mlp { dense, experts };
+
+/// [M430] What of a layer is trained: its parameters; adapters, of the lowest layer with any or of
+/// one above; nothing, with nothing below it either.
+enum class Trained { parameters, lowest_adapters, adapters, nothing };
 
 /// What makes two transformer layers differ in their operations.
 struct Variety {
   Mlp mlp = Mlp::dense;
   Reach reach = Reach::all;
   spec::Recompute recompute = spec::Recompute::none;
+  Trained trained = Trained::parameters;
   bool operator==(const Variety&) const = default;
 };
+
+bool is_weight_gradient(const Operation& operation) {
+  const auto* gemm = std::get_if<Gemm>(&operation.shape);
+  return gemm != nullptr && gemm->accumulate_fp32;
+}
+
+/// [M430] Below the lowest layer with adapters nothing wants a gradient: what follows the last
+/// weight gradient is not computed.
+void drop_input_gradient(Operations& backward) {
+  const auto last = std::find_if(backward.rbegin(), backward.rend(), is_weight_gradient);
+  backward.erase(last.base(), backward.end());
+}
+
+/// [M430] Tensors become frozen ones.
+void freeze(Layer& layer, const Shape& s) {
+  for (Tensor& tensor : layer.tensors) {
+    const bool coded = s.four_bits && layer.role == Role::block && tensor.rows > 0;
+    tensor.stored = coded ? kFourBits : s.element;
+    layer.frozen.push_back(std::move(tensor));
+  }
+  layer.tensors.clear();
+}
+
+/// [M430] A layer that is only run forward.
+void rest(Layer& layer, const Shape& s) {
+  freeze(layer, s);
+  layer.rests = true;
+  layer.backward.clear();
+  layer.kept = Bytes(0);
+}
+
+bool is_adapted(const spec::Training& training) { return training.lora.rank > 0; }
+
+/// Whether what stands before the layers is trained.
+bool trains_embedding(const spec::Training& training) {
+  return training.frozen_layers == 0 && !is_adapted(training);
+}
+
+Trained trained_of(const spec::Training& training, int layer) {
+  if (layer < training.frozen_layers) return Trained::nothing;
+  if (!is_adapted(training)) return Trained::parameters;
+  return layer == training.frozen_layers ? Trained::lowest_adapters : Trained::adapters;
+}
+
+/// The layer's own part of a rank's shape.
+Shape shape_for(Shape s, const Variety& variety) {
+  s.trains = variety.trained == Trained::parameters;
+  if (s.trains || variety.trained == Trained::nothing) s.lora_rank = 0;
+  return s;
+}
 
 Block block_of(const spec::Model& model, const spec::Parallelism& parallelism, const Shape& s,
                const Variety& variety) {
@@ -193,18 +259,31 @@ Operations recomputed(const Operations& forward, spec::Recompute recompute) {
   return list;
 }
 
+/// [M430] What a layer without a backward pass holds at once: its input, the first matrix's output
+/// and the second one's input.
+Bytes largest_moment(const Shape& s) {
+  const double inner = std::max(times(s.tokens, s.ffn_in + s.ffn),
+                                times(s.experts * s.expert_rows, s.expert_ffn_in + s.expert_ffn));
+  return activation_bytes(s, times(s.norm_tokens, s.hidden) + inner);
+}
+
 /// A layer without its number.
 Layer transformer_layer(const spec::Model& model, const spec::Parallelism& parallelism,
-                        const Shape& s, const Variety& variety) {
+                        const Shape& rank, const Variety& variety) {
+  const Shape s = shape_for(rank, variety);
   Block block = block_of(model, parallelism, s, variety);
   Layer layer;
   layer.role = Role::block;
+  if (variety.trained == Trained::lowest_adapters) drop_input_gradient(block.backward);
   layer.backward = recomputed(block.forward, variety.recompute);
   append(layer.backward, block.backward);
   layer.forward = std::move(block.forward);
   layer.kept = kept_bytes(block, s, variety.recompute);
   layer.transient = kept_bytes(block, s, spec::Recompute::none) - layer.kept;
   layer.tensors = std::move(block.tensors);
+  if (variety.trained == Trained::nothing) layer.transient = largest_moment(s), rest(layer, s);
+  if (variety.trained != Trained::parameters && !layer.rests) freeze(layer, s);
+  layer.tensors.insert(layer.tensors.end(), block.adapters.begin(), block.adapters.end());
   return layer;
 }
 
@@ -231,12 +310,14 @@ Variety variety_of(const spec::Model& model, const spec::Training& training,
                    const spec::Parallelism& parallelism, int layer) {
   return {.mlp = has_experts(model, layer) ? Mlp::experts : Mlp::dense,
           .reach = reach_of(model, training, layer),
-          .recompute = recompute_of(model, training, parallelism, layer)};
+          .recompute = recompute_of(model, training, parallelism, layer),
+          .trained = trained_of(training, layer)};
 }
 
 void name_layer(Layer& layer, std::string name) {
   layer.name = std::move(name);
   for (Tensor& tensor : layer.tensors) tensor.name = layer.name + " " + tensor.name;
+  for (Tensor& tensor : layer.frozen) tensor.name = layer.name + " " + tensor.name;
 }
 
 /// Layers of each variety are built once and copied.
@@ -261,12 +342,25 @@ void add_blocks(std::vector<Layer>& layers, const spec::Model& model,
   }
 }
 
+/// [M430] The output of a model with adapters is frozen, a matrix that it shares with the embedding
+/// as well where layers are.
+Layer output_layer(const spec::Model& model, const spec::Training& training, Shape s) {
+  s.trains = !is_adapted(training);
+  Layer head = head_layer(model, training, s);
+  if (!s.trains) freeze(head, s);
+  return head;
+}
+
 std::vector<Layer> layers_of(const spec::Model& model, const spec::Training& training,
-                             const spec::Parallelism& parallelism, const Shape& s) {
+                             const spec::Parallelism& parallelism, Shape s) {
+  s.lora_rank = training.lora.rank;
+  s.lora_targets = training.lora.targets;
+  s.four_bits = training.frozen_weights == spec::FrozenWeights::nf4;
   std::vector<Layer> layers;
   layers.push_back(embedding_layer(model, s));
+  if (!trains_embedding(training)) rest(layers.back(), s);
   add_blocks(layers, model, training, parallelism, s);
-  Layer head = head_layer(model, training, s);
+  Layer head = output_layer(model, training, s);
   for (int i = 0; i < model.mtp_layers; ++i) {
     Layer block = transformer_layer(model, parallelism, s,
                                     variety_of(model, training, parallelism, model.layers - 1));
@@ -275,10 +369,13 @@ std::vector<Layer> layers_of(const spec::Model& model, const spec::Training& tra
     name_layer(layers.back(), "prediction " + std::to_string(i));
   }
   // The last stage of a pipeline keeps its own copy of tied embeddings.
-  if (parallelism.pp > 1 && model.tied_embeddings)
-    head.tensors.push_back({.name = "output.weight (copy of the embedding)",
-                            .numel = s.vocab * s.hidden,
-                            .rows = s.vocab});
+  if (parallelism.pp > 1 && model.tied_embeddings) {
+    Tensor copy{.name = "output.weight (copy of the embedding)",
+                .numel = s.vocab * s.hidden,
+                .rows = s.vocab};
+    copy.stored = trains_embedding(training) ? 0 : s.element;
+    (trains_embedding(training) ? head.tensors : head.frozen).push_back(std::move(copy));
+  }
   head.like = layers.size();
   layers.push_back(std::move(head));
   return layers;
@@ -290,14 +387,33 @@ Flops forward_flops(const Layer& layer) {
   return sum;
 }
 
-/// [M3] Backward is two forwards.
-Flops step_flops(const std::vector<Layer>& layers) {
-  std::vector<Flops> forward;
+/// [M430] Products of the backward pass that are there; attention's is two forwards.
+Flops backward_flops(const Layer& layer) {
+  Flops sum;
+  for (const Operation& operation : layer.backward) {
+    Operation counted = operation;
+    const bool attends = std::holds_alternative<Attention>(counted.shape);
+    if (attends) std::get<Attention>(counted.shape).backward = false;
+    sum += (attends ? 2.0 : 1.0) * flops_of(counted);
+  }
+  return sum;
+}
+
+/// [M3] Backward is two forwards, [M430] or less where parameters are frozen.
+Flops layer_flops(const Layer& layer, const spec::Training& training) {
+  const Flops forward = forward_flops(layer);
+  const bool whole = trains_embedding(training) ||
+                     (layer.role == Role::block && layer.frozen.empty() && !layer.rests);
+  return whole ? 3.0 * forward : forward + backward_flops(layer);
+}
+
+Flops step_flops(const std::vector<Layer>& layers, const spec::Training& training) {
+  std::vector<Flops> list;
   Flops sum;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const std::size_t like = layers[i].like;
-    forward.push_back(like < i ? forward[like] : forward_flops(layers[i]));
-    sum += 3.0 * forward.back();
+    list.push_back(like < i ? list[like] : layer_flops(layers[i], training));
+    sum += list.back();
   }
   return sum;
 }
@@ -307,6 +423,7 @@ Shape whole_shape(const spec::Model& model, const spec::Training& training) {
   Shape s = shape_of(model, training, {});
   s.experts = 1;
   s.expert_rows = s.sent_rows = s.tokens * model.experts_per_token;
+  s.document = counted_document(training);
   return s;
 }
 
@@ -319,11 +436,28 @@ int64_t largest_of(const std::vector<Layer>& layers, const Shape& s) {
   return largest;
 }
 
+int64_t elements(const std::vector<Tensor>& tensors) {
+  int64_t sum = 0;
+  for (const Tensor& tensor : tensors) sum += tensor.numel;
+  return sum;
+}
+
+int64_t expert_elements(const std::vector<Tensor>& tensors) {
+  int64_t sum = 0;
+  for (const Tensor& tensor : tensors)
+    if (tensor.expert) sum += tensor.numel;
+  return sum;
+}
+
 /// [M1] Whole counts; of the routed experts a token uses its choice.
 void add_counts(Workload& work, const spec::Model& model, const std::vector<Layer>& whole) {
   for (const Layer& layer : whole) {
     // Built with one expert [whole_shape].
-    const int64_t one = expert_parameters_of(layer), shared = parameters_of(layer) - one;
+    const int64_t trained_one = expert_elements(layer.tensors);
+    const int64_t one = trained_one + expert_elements(layer.frozen);
+    const int64_t trained = elements(layer.tensors) - trained_one;
+    const int64_t shared = trained + elements(layer.frozen) - (one - trained_one);
+    work.trainable_parameters += trained + trained_one * model.experts;
     work.parameters += shared + one * model.experts;
     work.active_parameters += shared + one * model.experts_per_token;
   }
@@ -361,10 +495,11 @@ Workload workload_of(const spec::Model& model, const spec::Training& training,
   // Model FLOPs [M3] do not depend on how attention is computed.
   spec::Training counted = training;
   counted.attention = spec::AttentionCore::flash;
+  counted.recompute = spec::Recompute::none;
   const std::vector<Layer> whole = layers_of(model, counted, {}, whole_shape(model, counted));
   Workload work = rank_workload(model, training, parallelism);
   add_counts(work, model, whole);
-  work.model_flops = step_flops(whole);
+  work.model_flops = useful_share(training) * step_flops(whole, counted);
   return work;
 }
 
@@ -384,17 +519,16 @@ std::vector<Tensor> tensors_of(const Workload& workload) {
   return list;
 }
 
-int64_t parameters_of(const Layer& layer) {
-  int64_t sum = 0;
-  for (const Tensor& tensor : layer.tensors) sum += tensor.numel;
-  return sum;
-}
+int64_t parameters_of(const Layer& layer) { return elements(layer.tensors); }
 
-int64_t expert_parameters_of(const Layer& layer) {
-  int64_t sum = 0;
-  for (const Tensor& tensor : layer.tensors)
-    if (tensor.expert) sum += tensor.numel;
-  return sum;
+int64_t expert_parameters_of(const Layer& layer) { return expert_elements(layer.tensors); }
+
+Bytes frozen_bytes(const Layer& layer, Part part) {
+  double sum = 0;
+  for (const Tensor& tensor : layer.frozen)
+    if (tensor.expert == (part == Part::experts))
+      sum += static_cast<double>(tensor.numel) * tensor.stored;
+  return Bytes(sum);
 }
 
 }  // namespace scapesim::workload

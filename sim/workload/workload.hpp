@@ -49,6 +49,7 @@ struct Tensor {
   bool always_selected = false;  ///< norm weights and biases: sparse methods send them whole
   bool expert = false;           ///< reduced over expert-data-parallel ranks, not over all data
   std::int64_t rows = 0;         ///< of a matrix, or of all matrices stacked; 0: a vector
+  double stored = 0;             ///< of a frozen tensor: bytes of an element
 };
 
 enum class Role { embedding, block, prediction, head };
@@ -58,7 +59,9 @@ struct Layer {
   Role role = Role::block;
   std::vector<Operation> forward;
   std::vector<Operation> backward;  ///< recomputation included
-  std::vector<Tensor> tensors;
+  std::vector<Tensor> tensors;      ///< that are trained: they alone have gradients
+  std::vector<Tensor> frozen;       ///< that are only read
+  bool rests = false;               ///< nothing of it runs backward
   Bytes kept;            ///< activations that live from forward to backward, per micro-batch
   Bytes transient;       ///< extra live memory while the layer itself runs
   std::size_t like = 0;  ///< first layer with the same operations (itself when it is the first)
@@ -69,9 +72,10 @@ struct Layer {
 /// and compute logits and loss on their own, with the weights of embedding and head.
 struct Workload {
   std::vector<Layer> layers;    ///< embedding, transformer layers, [prediction,] head with loss
-  std::int64_t parameters = 0;  ///< of the whole model, each once
-  std::int64_t active_parameters = 0;  ///< of these, what one token uses
-  std::int64_t largest_tensor = 0;     ///< on a rank
+  std::int64_t parameters = 0;  ///< of the whole model, each once; of a stage those it trains
+  std::int64_t trainable_parameters = 0;  ///< of these, what is trained
+  std::int64_t active_parameters = 0;     ///< of these, what one token uses
+  std::int64_t largest_tensor = 0;        ///< on a rank
   Flops model_flops;  ///< whole model, per micro-batch: forward + backward, no recomputation [M3]
 };
 
@@ -87,8 +91,11 @@ Workload rank_workload(const spec::Model& model, const spec::Training& training,
 /// All tensors in optimizer order.
 std::vector<Tensor> tensors_of(const Workload& workload);
 
-/// Elements of a layer's tensors on a rank: of all, or of its experts alone.
+/// Elements of a layer's trained tensors on a rank: of all, or of its experts alone.
 std::int64_t parameters_of(const Layer& layer);
 std::int64_t expert_parameters_of(const Layer& layer);
+/// [M430] Bytes of a layer's frozen tensors on a rank: of its experts, or of all else.
+enum class Part { experts, dense };
+Bytes frozen_bytes(const Layer& layer, Part part);
 
 }  // namespace scapesim::workload

@@ -47,11 +47,30 @@ std::string refusal(fs::path file) {
 
 TEST_CASE("a faulty scenario is refused with every problem, its place and a way out") {
   const std::vector<fs::path> files = files_with(".err");
-  REQUIRE(files.size() >= 25);
+  REQUIRE(files.size() >= 150);
   for (const fs::path& file : files) {
     INFO(file);
     CHECK(refusal(file) == scapesim::read_file(file, "golden"));
   }
+}
+
+TEST_CASE("at least thirty combinations of a recipe that cannot be are refused with a hint") {
+  // Every key is sound by itself: model, training, parallelism and strategy do not go together.
+  int combinations = 0;
+  for (const fs::path& file : files_with(".err")) {
+    const std::string text = scapesim::read_file(file, "golden");
+    const bool recipe = text.find(": training.") != std::string::npos ||
+                        text.find(": parallelism.") != std::string::npos ||
+                        text.find(": strategy.") != std::string::npos ||
+                        text.find(": model.") != std::string::npos;
+    const bool malformed = text.find("is needed") != std::string::npos ||
+                           text.find("unknown") != std::string::npos ||
+                           text.find("is outside") != std::string::npos ||
+                           text.find("not understood") != std::string::npos ||
+                           text.find("missing") != std::string::npos;
+    if (recipe && !malformed && text.find(" (") != std::string::npos) ++combinations;
+  }
+  CHECK(combinations >= 60);
 }
 
 TEST_CASE("every faulty scenario has its golden text") {

@@ -42,6 +42,28 @@ std::string problems_of(std::string_view text, const std::string& file) {
   return "accepted";
 }
 
+TEST_CASE("Megatron-LM's batch ramp and evaluations are read from scripts and logs") {
+  const std::string line =
+      " --rampup-batch-size 192 16 9_765_625 --eval-interval 500 --eval-iters 2 --fp16\n";
+  auto values = values_of(import_arguments(kScript + line, "pretrain.sh"));
+  CHECK(values["training.batch_ramp"] == "\"192 16 9765625\"");
+  CHECK(values["training.evaluation_interval"] == "500");
+  CHECK(values["training.evaluation_iterations"] == "2");
+  CHECK(values["training.precision"] == "\"bf16\"");
+  const std::string log =
+      "  num_layers ...................................... 24\n"
+      "  hidden_size ..................................... 2048\n"
+      "  padded_vocab_size ............................... 50304\n"
+      "  rampup_batch_size ............................... ['32', '32', '1000']\n"
+      "  eval_iters ...................................... 10\n";
+  values = values_of(import_arguments(log, "train.log"));
+  CHECK(values["training.batch_ramp"] == "\"32 32 1000\"");
+  CHECK(values["training.evaluation_interval"] == "1000");
+  values = values_of(import_arguments(kScript, "pretrain.sh"));
+  CHECK_FALSE(values.contains("training.batch_ramp"));
+  CHECK_FALSE(values.contains("training.evaluation_interval"));
+}
+
 TEST_CASE("a Megatron-LM script becomes the keys of a scenario") {
   const ImportedArguments arguments = import_arguments(kScript, "pretrain.sh");
   CHECK(arguments.format == "megatron-lm");

@@ -23,7 +23,9 @@ std::string good_value(const KeyRecord& record) {
   if (record.type == "flag") return "true";
   if (record.type == "text") return "words";
   if (record.type == "list") return "[\"" + record.range.substr(0, record.range.find(',')) + "\"]";
-  if (record.type == "adapters" || record.type == "file") return "none";
+  if (record.type == "adapters" || record.type == "file" || record.type == "lengths" ||
+      record.type == "ramp")
+    return "none";
   if (record.type.starts_with("list of")) return "[]";
   if (record.type == "one of" || record.type == "words")
     return record.range.substr(0, record.range.find(','));
@@ -35,6 +37,8 @@ std::vector<std::string> bad_values(const KeyRecord& record) {
   if (record.type == "flag") return {"2", "yes", "[]"};
   if (record.type == "text") return {"7", "\"\"", "true", "[\"a\"]"};
   if (record.type == "adapters") return {"7", "\"-1\"", "\"0,x\"", "\"0,\"", "[0]"};
+  if (record.type == "lengths") return {"0", "-1", "\"lognormal 7\"", "\"7 x 2\"", "[7]", "true"};
+  if (record.type == "ramp") return {"7", "\"7\"", "\"7 7 0\"", "\"7 until x\"", "[\"7\"]"};
   if (record.type == "file") return {"7", "\"\"", "no-such-file.csv", "[]"};
   if (record.type.starts_with("list of")) return {"7", "[7]", "[\"\"]", "[\"NIC 1\"]", "words"};
   if (record.type == "list") return {"7", "[7]", "[\"nothing\"]", "other"};
@@ -58,6 +62,9 @@ const std::set<std::string> kTiedToOthers = {"model.head_dim",
                                              "training.optimizer",
                                              "training.overlap_gradients",
                                              "training.recompute_layers",
+                                             "training.lora_targets",
+                                             "training.evaluation_interval",
+                                             "training.evaluation_iterations",
                                              "parallelism.stage_layers",
                                              "strategy.method",
                                              "strategy.mask_delay",

@@ -179,6 +179,48 @@ TEST_CASE("failures count where all that it takes is known, and nothing unknown 
   CHECK_FALSE(plan.carbon);
 }
 
+TEST_CASE(
+    "[M434] [M436] a plan's time is that of the ramp's steps, the full batch's and evaluations") {
+  const std::vector<std::string> set = {
+      "training.batch_ramp=64 64 20000", "training.evaluation_interval=100",
+      "training.evaluation_iterations=3", "training.micro_batch=1"};
+  const study::Series series = [&] {
+    std::vector<std::string> all = set;
+    all.push_back("cluster.gpus=32");
+    const auto file = data_folder() / "scenarios" / "llama2-13b-fsdp.toml";
+    return study::with_profiles(scenario::load_scenarios(file, all), file.parent_path()).front();
+  }();
+  const study::Goal goal{.tokens = Tokens(1e9)};
+  const study::RunPlan plan = study::plan_run(series, goal, kFast);
+  const double tokens = static_cast<double>(series.scenario.training.sequence);
+  const auto step = [&](std::int64_t batch) {
+    spec::Scenario one = series.scenario;
+    one.training.batch_ramp = {};
+    one.training.stalls = {};
+    one.training.global_batch = batch;
+    return test::step_of(one, series.profile);
+  };
+  // Three stages of 6,667 sequences: 64, 128 and 192 of them, then 256.
+  const double ramp_steps[] = {105, 52, 35};
+  double sequences = 0, time = 0, steps = 0;
+  for (int i = 0; i < 3; ++i) {
+    sequences += ramp_steps[i] * 64 * (i + 1), steps += ramp_steps[i];
+    time += ramp_steps[i] * step(64 * (i + 1));
+  }
+  CHECK(plan.ramp.si() == Approx(time));
+  const double rest = std::ceil((1e9 / tokens - sequences) / 256);
+  CHECK(plan.steps == steps + rest);
+  const auto prediction = predict(series.scenario, series.profile, kFast);
+  const result::Run& run = std::get<result::Run>(prediction.outcome);
+  CHECK(plan.evaluation.si() ==
+        Approx(std::floor((steps + rest) / 100) * 3 * run.evaluation->iteration.si()));
+  CHECK(plan.training.si() == Approx(time + rest * step(256) + plan.evaluation.si()));
+  // Fewer tokens than the ramp takes.
+  const study::RunPlan few = study::plan_run(series, {.tokens = Tokens(64 * 10 * tokens)}, kFast);
+  CHECK(few.steps == 10);
+  CHECK(few.training.si() == Approx(10 * step(64)));
+}
+
 TEST_CASE("a larger batch needs more tokens where the critical batch is known") {
   const study::Goal goal{.tokens = Tokens(1e11),
                          .most_gpus = 64,
