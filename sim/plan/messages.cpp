@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/base/check.hpp"
 #include "sim/strategy/optimizer.hpp"
 
 namespace scapesim::plan {
@@ -63,11 +64,28 @@ class Messages {
     const bool forward = slot.pass == Pass::forward;
     const int part = part_of(pipeline_, stage, slot.chunk) + (forward ? 1 : -1);
     if (part < 0 || part == parts(pipeline_)) return;
-    const int to = part % pipeline_.stages;
-    const Slot received{slot.pass, part / pipeline_.stages, slot.micro_batch};
+    const int to = stage_of(pipeline_, part);
+    if (to == stage) return;  // the turn of a V: the stage's own order sees to it
     // [M430] Nobody wants gradients there.
-    if (!forward && rests(at(to), received.chunk)) return;
-    send(stage, position, to, position_.at(key(to, received)));
+    if (!forward && rests(at(to), chunk_of(pipeline_, part))) return;
+    send(stage, position, to,
+         partner(to, {slot.pass, chunk_of(pipeline_, part), slot.micro_batch}));
+  }
+
+  /// The pass of a stage that takes what is sent: of a backward pass in halves, the first.
+  std::size_t partner(int stage, Slot received) const {
+    auto found = position_.find(key(stage, received));
+    if (found == position_.end() && received.pass != Pass::forward) {
+      const bool whole = received.pass == Pass::backward;
+      received.pass = whole ? Pass::input_gradient : Pass::backward;
+      found = position_.find(key(stage, received));
+    }
+    SCAPESIM_CHECK(found != position_.end(), "no pass of stage {} takes the message", stage);
+    return found->second;
+  }
+
+  bool joined(int stage, std::size_t position) {
+    return joins_next(pipeline_, at(stage).order, position);
   }
 
   void send(int from, std::size_t sent, int to, std::size_t received) {
@@ -82,16 +100,20 @@ class Messages {
         .axis = graph::Axis::pipeline,
         .from_stage = from,
         .to_stage = to};
-    const OpId sending = add(from, call, forward ? Stream::send_forward : Stream::send_backward,
-                             {{at(from).ops[sent].last}});
+    // Along a V both kinds of messages go both ways; a queue holds those of one way.
+    const bool onward = pipeline_.placement == Placement::vee ? to > from : forward;
+    const std::size_t ended = joined(from, sent) ? sent + 1 : sent;
+    const OpId sending = add(from, call, onward ? Stream::send_forward : Stream::send_backward,
+                             {{at(from).ops[ended].last}});
     strategy::Waits posted;
     // With several chunks neighbours send to each other at once: Megatron-LM batches the receives
     // with the sends, so that none waits for the other.
     if (blocking_ && pipeline_.chunks == 1 && received > 0)
       posted.push_back({at(to).ops[received - 1].last});
     const OpId receiving = add(
-        to, call, forward ? Stream::receive_forward : Stream::receive_backward, std::move(posted));
-    wait(to, at(to).ops[received].first, receiving);
+        to, call, onward ? Stream::receive_forward : Stream::receive_backward, std::move(posted));
+    const bool second = received > 0 && joined(to, received - 1);
+    wait(to, at(to).ops[second ? received - 1 : received].first, receiving);
     if (blocking_ && sent + 1 < at(from).ops.size())
       wait(from, at(from).ops[sent + 1].first, sending);
   }

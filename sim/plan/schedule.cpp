@@ -2,6 +2,7 @@
 #include "sim/plan/schedule.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/check.hpp"
 
@@ -73,11 +74,67 @@ StageOrder zb_h1(const Pipeline& pipeline, int stage) {
   return order;
 }
 
+/// Passes of a stage with two chunks, each chunk's micro-batches in order.
+class TwoChunks {
+ public:
+  void forward(int chunk) { add(Pass::forward, chunk, forwards_[chunk]++); }
+  void backward(int chunk) { add(Pass::backward, chunk, backwards_[chunk]++); }
+  void input(int chunk) {
+    put_off_.push_back({Pass::weight_gradient, chunk, backwards_[chunk]});
+    add(Pass::input_gradient, chunk, backwards_[chunk]++);
+  }
+  /// The oldest that was put off.
+  void weight() { order_.push_back(put_off_.at(made_++)); }
+  StageOrder take() { return std::move(order_); }
+
+ private:
+  void add(Pass pass, int chunk, int micro_batch) { order_.push_back({pass, chunk, micro_batch}); }
+  int forwards_[2] = {}, backwards_[2] = {};
+  StageOrder order_, put_off_;
+  std::size_t made_ = 0;
+};
+
+/// The bulk of DualPipe in its V form: until the forward passes are out.
+void dualpipe_steady(TwoChunks& out, const Pipeline& pipeline, int stage) {
+  const int behind = pipeline.stages - stage - 1;
+  for (int i = 0; i < 2 * behind; ++i) out.forward(0);
+  for (int i = 0; i <= stage; ++i) out.forward(0), out.forward(1);
+  for (int i = 0; i < behind; ++i) out.input(1), out.weight(), out.forward(1);
+  for (int i = 0; i < pipeline.micro_batches - 2 * pipeline.stages + stage + 1; ++i) {
+    out.forward(0), out.backward(1);
+    out.forward(1), out.backward(0);
+  }
+  for (int i = 0; i < behind; ++i) {
+    out.backward(1);
+    out.forward(1), out.backward(0);
+  }
+}
+
+/// [M425] DualPipe cut in half (DeepSeek-V3 2024, sec. 3.2.1; DeepSeek's DualPipeV): stage s has
+/// the parts s and 2p - 1 - s; the last weight gradients are put off to fill the bubbles of the
+/// end.
+StageOrder dualpipe(const Pipeline& pipeline, int stage) {
+  TwoChunks out;
+  dualpipe_steady(out, pipeline, stage);
+  const int put_off_from = stage + 1;  // of the 2 (stage + 1) next backward passes
+  for (int i = 0; i < 2 * (stage + 1); ++i) {
+    const int chunk = 1 - i % 2;
+    if (i < put_off_from)
+      out.backward(chunk);
+    else
+      out.input(chunk);
+  }
+  for (int i = 0; i < pipeline.stages - stage - 1; ++i) out.weight(), out.input(0);
+  for (int i = 0; i <= stage; ++i) out.weight();
+  return out.take();
+}
+
 constexpr ScheduleRow kRows[] = {
     {spec::Schedule::gpipe, "all forward, then all backward", gpipe},
     {spec::Schedule::one_f_one_b, "one forward, one backward", one_f_one_b},
     {spec::Schedule::interleaved, "1f1b over several chunks of the model per stage", interleaved},
     {spec::Schedule::zb_h1, "1f1b whose weight gradients fill the bubbles", zb_h1},
+    {spec::Schedule::dualpipe, "there and back over two chunks per stage (DualPipeV)", dualpipe},
 };
 
 }  // namespace
@@ -87,7 +144,22 @@ std::span<const ScheduleRow> schedules() { return kRows; }
 Pipeline pipeline_of(const spec::Scenario& scenario) {
   return {.stages = scenario.parallelism.pp,
           .chunks = scenario.parallelism.virtual_stages,
-          .micro_batches = static_cast<int>(spec::micro_batches(scenario))};
+          .micro_batches = static_cast<int>(spec::micro_batches(scenario)),
+          .placement = placement_of(scenario.parallelism.schedule)};
+}
+
+Placement placement_of(spec::Schedule schedule) {
+  return schedule == spec::Schedule::dualpipe ? Placement::vee : Placement::round;
+}
+
+// The first backward pass of the last stage is not joined: it waits for a forward pass just ended.
+bool joins_next(const Pipeline& pipeline, const StageOrder& order, std::size_t position) {
+  if (pipeline.placement != Placement::vee || position + 1 >= order.size()) return false;
+  if (order[position].pass != Pass::forward || order[position + 1].pass != Pass::backward)
+    return false;
+  const auto turned =
+      std::ranges::find_if(order, [](const Slot& slot) { return slot.pass != Pass::forward; });
+  return turned - order.begin() < static_cast<std::ptrdiff_t>(position);
 }
 
 StageOrder stage_order(spec::Schedule schedule, const Pipeline& pipeline, int stage) {

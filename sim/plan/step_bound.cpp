@@ -38,7 +38,8 @@ struct StageTime {
 StageTime stage_time(const spec::Scenario& scenario, const PassTimes& times,
                      const std::vector<Part>& parts, int stage) {
   const Pipeline pipeline = pipeline_of(scenario);
-  const bool halves = scenario.parallelism.schedule == spec::Schedule::zb_h1;
+  const bool halves = scenario.parallelism.schedule == spec::Schedule::zb_h1 ||
+                      scenario.parallelism.schedule == spec::Schedule::dualpipe;
   StageTime sum;
   for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {
     const Part& part = parts[static_cast<std::size_t>(part_of(pipeline, stage, chunk))];

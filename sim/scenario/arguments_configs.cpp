@@ -107,7 +107,11 @@ void map_titan_schedule(Titan& titan, ImportedArguments& out) {
     put(out, "parallelism.schedule", in_quotes(schedule),
         titan.find("parallelism", "pipeline_parallel_schedule")->place,
         "parallelism.pipeline_parallel_schedule");
-  else if (!name.empty())
+  if (schedule == "dualpipe")
+    put(out, "parallelism.virtual_stages", "2",
+        titan.find("parallelism", "pipeline_parallel_schedule")->place,
+        "parallelism.pipeline_parallel_schedule");
+  if (schedule.empty() && !name.empty())
     out.notes.push_back(fmt::format("pipeline schedule \"{}\" has no counterpart", name));
 }
 

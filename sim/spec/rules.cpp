@@ -62,8 +62,29 @@ void check_stages(const Scenario& scenario, Violations& list) {
                     "say how with parallelism.stage_layers"});
 }
 
+/// The V form alone: its two chunks are said, so that nobody takes it for the bidirectional one.
+void check_dualpipe(const Scenario& scenario, Violations& list) {
+  const Parallelism& p = scenario.parallelism;
+  if (p.pp == 1)
+    list.push_back({"parallelism.schedule", "dualpipe needs a pipeline", "set pp = 2 or more"});
+  if (p.virtual_stages != 2)
+    list.push_back({"parallelism.schedule",
+                    fmt::format("dualpipe is simulated in its V form, of two chunks per stage, "
+                                "not {}",
+                                p.virtual_stages),
+                    "set virtual_stages = 2"});
+  if (p.stage_overlap == StageOverlap::blocking)
+    list.push_back({"parallelism.stage_overlap", "dualpipe does not block on its messages",
+                    "set stage_overlap = \"overlapped\" or leave it out"});
+  if (scenario.model.tied_embeddings)
+    list.push_back({"parallelism.schedule",
+                    "tied embeddings under dualpipe are not simulated in this version",
+                    "choose gpipe, 1f1b, interleaved or zb_h1"});
+}
+
 void check_schedule(const Scenario& scenario, Violations& list) {
   const Parallelism& p = scenario.parallelism;
+  if (p.schedule == Schedule::dualpipe) return;  // has rules of its own
   const bool interleaved = p.schedule == Schedule::interleaved;
   if (interleaved && p.pp > 1 && p.virtual_stages == 1)
     list.push_back({"parallelism.virtual_stages", "interleaved stages have 2 chunks or more",
@@ -130,6 +151,11 @@ void check_batch(const Scenario& scenario, Violations& list) {
         {"training.global_batch",
          fmt::format("{} micro-batches are no multiple of pp = {}", global_batch / unit, p.pp),
          fmt::format("interleaved needs a multiple of {} sequences", unit * p.pp)});
+  else if (p.schedule == Schedule::dualpipe && global_batch / unit < 2 * std::int64_t{p.pp})
+    list.push_back({"training.global_batch",
+                    fmt::format("{} micro-batches are fewer than 2 pp = {}", global_batch / unit,
+                                2 * std::int64_t{p.pp}),
+                    fmt::format("dualpipe needs {} sequences or more", 2 * unit * p.pp)});
 }
 
 void check_precision(const Scenario& scenario, Violations& list) {
@@ -279,9 +305,7 @@ std::vector<Violation> violations(const Scenario& scenario) {
   Violations list = violations(scenario.cluster);
   check_model(scenario.model, scenario.training, list);
   check_split(scenario, list);
-  if (scenario.parallelism.schedule == Schedule::dualpipe)
-    not_simulated(list, "parallelism.schedule", name_of(scenario.parallelism.schedule),
-                  "gpipe, 1f1b, interleaved or zb_h1");
+  if (scenario.parallelism.schedule == Schedule::dualpipe) check_dualpipe(scenario, list);
   if (valid_degrees(scenario)) {
     check_degrees(scenario, list);
     check_stages(scenario, list);

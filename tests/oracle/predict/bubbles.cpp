@@ -160,6 +160,19 @@ TEST_CASE("[M231] ZB-H1 leaves (p-1)(F + B - W), a third of 1F1B's when all are 
       }
 }
 
+TEST_CASE(
+    "[M425] DualPipe cut in half leaves (p-1)(F&B + B - 3W), B whole and F as long as its half") {
+  for (const int p : {2, 3, 4, 8})
+    for (const int m : {2 * p, 2 * p + 1, 5 * p})
+      for (const Uniform times : {Uniform{1, 1, 1}, Uniform{1, 1, 0.8}, Uniform{1.5, 1.5, 0.6}}) {
+        const Case c{Schedule::dualpipe, {p, 2, m}, times};
+        const double both = times.all(), back = times.input + times.weight;
+        const double idle = (p - 1) * (both + back - 3 * times.weight);
+        INFO("p " << p << " m " << m << " F " << times.forward << " W " << times.weight);
+        CHECK(bubble_fraction(c) * m * 2 * times.all() == Approx(idle).epsilon(kFormula));
+      }
+}
+
 TEST_CASE("what a stage waits for its neighbours is a bubble, and the parts sum to the step") {
   const Case c{Schedule::one_f_one_b, {4, 1, 8}, {}};
   const graph::StepGraph graph = graph_of(c);

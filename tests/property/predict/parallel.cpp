@@ -93,6 +93,27 @@ TEST_CASE(
   CHECK(runs > 30);
 }
 
+TEST_CASE("[M425] a step of DualPipe is the sum of its parts") {
+  int runs = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    spec::Scenario scenario = random_split(seed);
+    spec::Parallelism& p = scenario.parallelism;
+    if (p.pp == 1) continue;
+    p.schedule = spec::Schedule::dualpipe, p.virtual_stages = 2;
+    p.stage_overlap = spec::StageOverlap::automatic;
+    scenario.training.global_batch *= 2;
+    if (!spec::violations(scenario).empty()) continue;
+    INFO(scenario.name << " tp " << p.tp << " pp " << p.pp);
+    const Prediction prediction = prediction_of(scenario, random_profile(seed));
+    const auto* run = std::get_if<result::Run>(&prediction.outcome);
+    if (run == nullptr) continue;
+    ++runs;
+    CHECK(sum_of(run->breakdown) == Approx(run->step_time.si()).epsilon(kRounding));
+    CHECK(run->breakdown.bubble >= Seconds(0));
+  }
+  CHECK(runs > 5);
+}
+
 TEST_CASE("a split prediction is the same every time") {
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
     const spec::Scenario scenario = random_split(seed);

@@ -17,9 +17,13 @@ using spec::Schedule;
 namespace {
 
 Pipeline pipeline_for(Schedule schedule, int stages, int micro_batches) {
+  const bool dual = schedule == Schedule::dualpipe;
   return {.stages = stages,
-          .chunks = schedule == Schedule::interleaved ? 3 : 1,
-          .micro_batches = micro_batches};
+          .chunks = schedule == Schedule::interleaved ? 3
+                    : dual                            ? 2
+                                                      : 1,
+          .micro_batches = dual ? std::max(micro_batches, 2 * stages) : micro_batches,
+          .placement = plan::placement_of(schedule)};
 }
 
 std::size_t place(const StageOrder& order, Pass pass, int chunk, int micro_batch) {
@@ -45,16 +49,20 @@ TEST_CASE("[M231] every schedule runs each pass once, forward before backward") 
           StageOrder sorted = order;
           std::ranges::sort(sorted);
           CHECK(std::ranges::adjacent_find(sorted) == sorted.end());
-          const bool halves = row.schedule == Schedule::zb_h1;
-          CHECK(std::ssize(order) == m * pipeline.chunks * (halves ? 3 : 2));
+          std::ptrdiff_t count = 0;
           for (int chunk = 0; chunk < pipeline.chunks; ++chunk)
-            for (int i = 0; i < m; ++i) {
+            for (int i = 0; i < pipeline.micro_batches; ++i) {
+              const bool halves = place(order, Pass::backward, chunk, i) == order.size();
+              if (row.schedule != Schedule::dualpipe)
+                CHECK(halves == (row.schedule == Schedule::zb_h1));
+              count += halves ? 3 : 2;
               const Pass first = halves ? Pass::input_gradient : Pass::backward;
               const Pass last = halves ? Pass::weight_gradient : Pass::backward;
               CHECK(place(order, Pass::forward, chunk, i) < place(order, first, chunk, i));
               CHECK(place(order, first, chunk, i) <= place(order, last, chunk, i));
               CHECK(place(order, last, chunk, i) < order.size());
             }
+          CHECK(std::ssize(order) == count);
         }
       }
 }
@@ -103,6 +111,28 @@ TEST_CASE("[M237] ZB-H1 holds on no stage more than 1F1B on its first") {
       const Pipeline pipeline{.stages = p, .chunks = 1, .micro_batches = 3 * p};
       CHECK(most_alive(plan::stage_order(Schedule::zb_h1, pipeline, stage), 1) <= p);
     }
+}
+
+TEST_CASE("[M425] DualPipe cut in half holds 2p + 1 chunks at most, on every stage alike") {
+  // DeepSeek-V3 2024, table 2: PP + 1 for PP = 2p parts of the model.
+  for (const int p : {2, 4, 8})
+    for (const int m : {2 * p, 2 * p + 1, 5 * p})
+      for (int stage = 0; stage < p; ++stage) {
+        const Pipeline pipeline = pipeline_for(Schedule::dualpipe, p, m);
+        CHECK(most_alive(plan::stage_order(Schedule::dualpipe, pipeline, stage), 2) == 2 * p + 1);
+      }
+}
+
+TEST_CASE("[M425] the parts of the model lie in a V") {
+  const Pipeline pipeline{
+      .stages = 4, .chunks = 2, .micro_batches = 8, .placement = plan::Placement::vee};
+  for (int stage = 0; stage < 4; ++stage) {
+    CHECK(plan::part_of(pipeline, stage, 0) == stage);
+    CHECK(plan::part_of(pipeline, stage, 1) == 7 - stage);
+  }
+  for (int part = 0; part < 8; ++part)
+    CHECK(plan::part_of(pipeline, plan::stage_of(pipeline, part), plan::chunk_of(pipeline, part)) ==
+          part);
 }
 
 TEST_CASE("[M237] a settled pipeline holds as much as the whole one") {

@@ -120,6 +120,20 @@ TEST_CASE("[M236] chunks of interleaved stages pass through every border, and fr
   CHECK(messages == 2 * (2 * 3 - 1) * 4);
 }
 
+TEST_CASE("[M425] a V crosses every border four times per micro-batch, and loses no work") {
+  for (const int p : {2, 4}) {
+    const StepGraph graph =
+        graph_of(split({.pp = p, .virtual_stages = 2, .schedule = spec::Schedule::dualpipe}, 8));
+    int messages = 0;
+    for (const graph::Collective& collective : graph.collectives)
+      messages += collective.kind == graph::CollectiveKind::send_recv ? 1 : 0;
+    CHECK(messages == 4 * (p - 1) * 8);
+    double sum = 0;
+    for (const graph::RankClass& stage : graph.classes) sum += compute_time(stage);
+    CHECK(sum == Approx(compute_time(graph_of(split({}, 8)).classes.at(0))).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("[M236] blocking stages post what they receive behind the pass before") {
   for (const auto overlap : {spec::StageOverlap::blocking, spec::StageOverlap::overlapped}) {
     const StepGraph graph = graph_of(split({.pp = 2, .stage_overlap = overlap}, 4));

@@ -160,7 +160,6 @@ TEST_CASE("dense sends everything") {
 
 TEST_CASE("what this version does not simulate is refused by name") {
   const std::vector<std::pair<Change, std::string>> changes = {
-      {[](Scenario& s) { s.parallelism.schedule = Schedule::dualpipe; }, "parallelism.schedule"},
       {[](Scenario& s) { s.training.precision = Precision::mxfp8; }, "training.precision"},
       {[](Scenario& s) {
          s.strategy = {};
@@ -200,8 +199,13 @@ TEST_CASE("splits of the model that fit the job break no rule") {
   for (const P& parallelism :
        {P{.tp = 2}, P{.pp = 4}, P{.tp = 2, .pp = 2, .sequence_parallel = true},
         P{.pp = 4, .virtual_stages = 2, .schedule = Schedule::interleaved}, P{.cp = 2},
-        P{.pp = 2, .schedule = Schedule::zb_h1}, P{.pp = 2, .stage_layers = {11, 13}}})
-    CHECK(dense_broken_by([&](Scenario& s) { s.parallelism = parallelism; }) == Keys{});
+        P{.pp = 2, .schedule = Schedule::zb_h1},
+        P{.pp = 2, .virtual_stages = 2, .schedule = Schedule::dualpipe},
+        P{.pp = 2, .stage_layers = {11, 13}}})
+    CHECK(dense_broken_by([&](Scenario& s) {
+            s.parallelism = parallelism;
+            s.model.tied_embeddings = parallelism.schedule != Schedule::dualpipe;
+          }) == Keys{});
   for (const Sharding sharding : {Sharding::zero2, Sharding::zero3, Sharding::fsdp, Sharding::hsdp})
     CHECK(dense_broken_by([&](Scenario& s) { s.strategy.sharding = sharding; }) == Keys{});
 }
@@ -217,6 +221,9 @@ TEST_CASE("splits that cannot be are refused by the key that says so") {
       {{.pp = 2, .virtual_stages = 2}, "parallelism.virtual_stages"},
       {{.pp = 2, .schedule = Schedule::interleaved}, "parallelism.virtual_stages"},
       {{.virtual_stages = 2, .schedule = Schedule::interleaved}, "parallelism.virtual_stages"},
+      {{.virtual_stages = 2, .schedule = Schedule::dualpipe}, "parallelism.schedule"},
+      {{.pp = 2, .schedule = Schedule::dualpipe}, "parallelism.schedule"},
+      {{.pp = 2, .virtual_stages = 3, .schedule = Schedule::dualpipe}, "parallelism.schedule"},
   };
   for (const auto& [parallelism, key] : cases) {
     INFO(key << " pp " << parallelism.pp);
