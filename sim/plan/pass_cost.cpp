@@ -109,7 +109,19 @@ Sum cost_of(const Operations& operations, Pass pass, const cost::KernelCosts& co
   }
   end_exchange(sum, running, Seconds(0));
   sum.pace.launches = costs.launch_time(launches);
+  sum.cost.launches = sum.pace.launches;
   sum.cost.time = std::max(sum.cost.time, sum.pace.launches);
+  return sum;
+}
+
+bool is_of_experts(const graph::Inside& inside) {
+  return inside.name.starts_with(name_of(graph::Axis::expert));
+}
+
+Seconds exchanges_of_experts(const PassCost& cost) {
+  Seconds sum;
+  for (const graph::Inside& inside : cost.inside)
+    if (is_of_experts(inside)) sum += inside.exposed;
   return sum;
 }
 
@@ -149,8 +161,30 @@ Seconds PaceOfPass::at(double slowdown) const {
 PassCost& operator+=(PassCost& sum, const PassCost& more) {
   sum.time += more.time;
   sum.flops += more.flops;
+  sum.launches += more.launches;
   for (const graph::Inside& inside : more.inside) add_inside(sum.inside, inside);
   return sum;
+}
+
+// [M426] Kernels and exchanges are engines that both passes share; a pass alone uses one at a time.
+double hidden_share(const Lanes& forward, const Lanes& backward) {
+  const Seconds exchanges = forward.exchanges + backward.exchanges;
+  if (exchanges == Seconds(0)) return 0;
+  const Seconds kernels = forward.kernels + backward.kernels;
+  const Seconds together = std::max({kernels, exchanges, forward.kernels + forward.exchanges,
+                                     backward.kernels + backward.exchanges});
+  return 1 - (together - kernels) / exchanges;
+}
+
+PassCost with_hidden(PassCost cost, double share) {
+  if (share == 0) return cost;
+  for (graph::Inside& inside : cost.inside) {
+    if (!is_of_experts(inside)) continue;
+    cost.time -= share * inside.exposed;
+    inside.exposed = (1 - share) * inside.exposed;
+  }
+  cost.time = std::max(cost.time, cost.launches);
+  return cost;
 }
 
 Seconds time_alone(const graph::Collective& collective,
@@ -225,17 +259,37 @@ const PassCost& LayerCosts::layer(std::size_t layer, Pass pass) const {
   return rows_[row_of_[layer]].of_pass[static_cast<std::size_t>(pass)];
 }
 
-PassCost LayerCosts::part(std::size_t begin, std::size_t end, Pass pass) const {
+PassCost LayerCosts::part(std::size_t begin, std::size_t end, Pass pass, double hidden) const {
   PassCost sum;
-  for (std::size_t i = begin; i < end; ++i) sum += layer(i, pass);
+  for (std::size_t i = begin; i < end; ++i) sum += with_hidden(layer(i, pass), hidden);
   return sum;
 }
 
-Seconds LayerCosts::slowed(std::size_t begin, std::size_t end, Pass pass, double slowdown) const {
+Seconds LayerCosts::slowed(std::size_t begin, std::size_t end, Pass pass, double slowdown,
+                           double hidden) const {
   Seconds sum;
-  for (std::size_t i = begin; i < end; ++i)
-    sum += rows_[row_of_[i]].pace[static_cast<std::size_t>(pass)].at(slowdown);
+  for (std::size_t i = begin; i < end; ++i) {
+    const PaceOfPass& pace = rows_[row_of_[i]].pace[static_cast<std::size_t>(pass)];
+    const Seconds saved = hidden == 0 ? Seconds(0) : hidden * exchanges_of_experts(layer(i, pass));
+    sum += std::max(pace.at(slowdown) - saved, pace.launches);
+  }
   return sum;
+}
+
+Lanes LayerCosts::lanes(const Part& part, Pass pass, double slowdown) const {
+  Lanes sum;
+  for (std::size_t i = part.begin; i < part.end; ++i) {
+    const PaceOfPass& pace = rows_[row_of_[i]].pace[static_cast<std::size_t>(pass)];
+    const Seconds exchanges = exchanges_of_experts(layer(i, pass));
+    sum.exchanges += exchanges;
+    sum.kernels += std::max(pace.at(slowdown) - exchanges, pace.launches);
+  }
+  return sum;
+}
+
+double LayerCosts::hidden_share(const Pair& pair, double slowdown) const {
+  return plan::hidden_share(lanes(pair.forward, Pass::forward, slowdown),
+                            lanes(pair.backward, Pass::backward, slowdown));
 }
 
 }  // namespace scapesim::plan

@@ -220,10 +220,12 @@ std::vector<Seconds> StepPlan::durations(std::size_t rank_class, double slowdown
                        : Seconds(0));
   }
   if (slowdown == 1) return list;
-  std::map<std::tuple<std::size_t, std::size_t, Pass>, Seconds> known;
+  std::map<std::tuple<std::size_t, std::size_t, Pass, std::optional<Pair>>, Seconds> known;
   for (const PassOp& pass : passes[rank_class]) {
-    const auto [entry, is_new] = known.try_emplace({pass.begin, pass.end, pass.pass});
-    if (is_new) entry->second = layers.slowed(pass.begin, pass.end, pass.pass, slowdown);
+    const auto [entry, is_new] = known.try_emplace({pass.begin, pass.end, pass.pass, pass.pair});
+    if (is_new)
+      entry->second = layers.slowed(pass.begin, pass.end, pass.pass, slowdown,
+                                    pass.pair ? layers.hidden_share(*pass.pair, slowdown) : 0);
     list[index(pass.op)] = entry->second;
   }
   return list;

@@ -48,7 +48,7 @@ class Builder {
     // [M436] In the schedule's order.
     if (inputs.purpose == Purpose::evaluation)
       std::erase_if(out_.order, [](const Slot& slot) { return slot.pass != Pass::forward; });
-    whole_.resize(static_cast<std::size_t>(pipeline_.chunks) * 4);
+    whole_.resize(static_cast<std::size_t>(pipeline_.chunks) * 8);
     int held = 0;
     for (int chunk = 0; chunk < pipeline_.chunks; ++chunk) {
       first_layer_.push_back(held);
@@ -155,12 +155,26 @@ class Builder {
     return pipeline_.chunks == 1 ? batch : "chunk " + std::to_string(slot.chunk) + ", " + batch;
   }
 
-  const PassCost& whole(const Slot& slot) {
-    auto& cost =
-        whole_[static_cast<std::size_t>(slot.chunk) * 4 + static_cast<std::size_t>(slot.pass)];
+  const PassCost& whole(const Slot& slot, const std::optional<Pair>& pair) {
+    auto& cost = whole_[static_cast<std::size_t>(slot.chunk) * 8 +
+                        static_cast<std::size_t>(slot.pass) * 2 + (pair ? 1 : 0)];
     if (!cost)
-      cost = inputs_.layer_costs.part(part(slot.chunk).begin, part(slot.chunk).end, slot.pass);
+      cost = inputs_.layer_costs.part(part(slot.chunk).begin, part(slot.chunk).end, slot.pass,
+                                      hidden_share(pair));
     return *cost;
+  }
+
+  /// The pair that a pass belongs to, if its exchanges of experts are hidden.
+  std::optional<Pair> pair_at(std::size_t position) const {
+    if (!spec::pairs_experts(inputs_.scenario.parallelism)) return std::nullopt;
+    const bool second = position > 0 && joins_next(pipeline_, out_.order, position - 1);
+    if (!second && !joins_next(pipeline_, out_.order, position)) return std::nullopt;
+    const std::size_t first = second ? position - 1 : position;
+    return Pair{part(out_.order[first].chunk), part(out_.order[first + 1].chunk)};
+  }
+
+  double hidden_share(const std::optional<Pair>& pair) const {
+    return pair ? inputs_.layer_costs.hidden_share(*pair) : 0;
   }
 
   /// [M235] A pass is one operation, or one per layer where the strategy has work at layer borders.
@@ -173,20 +187,23 @@ class Builder {
     // Halves of a backward pass are watched where the gradients are made.
     const bool watched = slot.pass != Pass::input_gradient && communication_->watches(pass);
     const std::string name(verb(slot.pass));
+    const std::optional<Pair> pair = pair_at(position);
     SlotOps ops;
     if (watched) {
-      ops = add_layers(slot, pass);
+      ops = add_layers(slot, pass, pair);
     } else {
-      ops.first = ops.last = add_pass(name + ": " + suffix(slot), whole(slot), take_waits());
-      out_.passes.push_back({ops.last, part(slot.chunk).begin, part(slot.chunk).end, slot.pass});
+      ops.first = ops.last = add_pass(name + ": " + suffix(slot), whole(slot, pair), take_waits());
+      out_.passes.push_back(
+          {ops.last, part(slot.chunk).begin, part(slot.chunk).end, slot.pass, pair});
     }
     if (adds_gradients(slot.pass))
       next_waits_ = communication_->pass_done(out_.program, pass, ops.last);
     return ops;
   }
 
-  SlotOps add_layers(const Slot& slot, LayerPass pass) {
+  SlotOps add_layers(const Slot& slot, LayerPass pass, const std::optional<Pair>& pair) {
     const Part& range = part(slot.chunk);
+    const double hidden = hidden_share(pair);
     const auto count = static_cast<int>(range.end - range.begin);
     SlotOps ops;
     for (int i = 0; i < count; ++i) {
@@ -196,11 +213,11 @@ class Builder {
       strategy::Waits waits = take_waits();
       for (const graph::Dependency& wait : communication_->layer_needed(out_.program, pass))
         waits.push_back(wait);
-      ops.last =
-          add_pass(std::string(verb(slot.pass)) + ": " + inputs_.workload.layers[layer].name +
-                       ": micro-batch " + std::to_string(slot.micro_batch),
-                   inputs_.layer_costs.layer(layer, slot.pass), std::move(waits));
-      out_.passes.push_back({ops.last, layer, layer + 1, slot.pass});
+      ops.last = add_pass(
+          std::string(verb(slot.pass)) + ": " + inputs_.workload.layers[layer].name +
+              ": micro-batch " + std::to_string(slot.micro_batch),
+          with_hidden(inputs_.layer_costs.layer(layer, slot.pass), hidden), std::move(waits));
+      out_.passes.push_back({ops.last, layer, layer + 1, slot.pass, pair});
       if (i == 0) ops.first = ops.last;
       communication_->layer_done(out_.program, pass, ops.last);
     }
@@ -217,7 +234,7 @@ class Builder {
   StageProgram out_;
   std::vector<int> first_layer_;                           ///< per chunk, in the stage's workload
   std::vector<std::size_t> first_slot_[2], last_slot_[2];  ///< per direction and chunk
-  std::vector<std::optional<PassCost>> whole_;             ///< per chunk and pass
+  std::vector<std::optional<PassCost>> whole_;             ///< per chunk, pass, paired or not
   strategy::Waits next_waits_;
 };
 
@@ -226,7 +243,9 @@ std::int64_t shared_embedding(const spec::Scenario& scenario, const workload::Wo
                               int stage) {
   const int stages = scenario.parallelism.pp;
   const bool frozen = scenario.training.frozen_layers > 0 || scenario.training.lora.rank > 0;
-  if (!scenario.model.tied_embeddings || stages == 1 || frozen) return 0;
+  // The first stage of a V is its last one, too.
+  const bool is_vee = placement_of(scenario.parallelism.schedule) == Placement::vee;
+  if (!scenario.model.tied_embeddings || stages == 1 || frozen || is_vee) return 0;
   if (stage == 0) return held.layers.front().tensors.front().numel;
   if (stage == stages - 1) return held.layers.back().tensors.back().numel;
   return 0;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/plan/pass_cost.hpp"
@@ -25,6 +26,7 @@ struct PassOp {
   std::size_t begin = 0;
   std::size_t end = 0;
   Pass pass = Pass::forward;
+  std::optional<Pair> pair = {};  ///< that hides its exchanges of experts
 };
 
 struct StageProgram {

@@ -13,6 +13,7 @@ namespace scapesim::plan {
 struct Part {
   std::size_t begin = 0;
   std::size_t end = 0;
+  auto operator<=>(const Part&) const = default;
 };
 
 /// [M232] Transformer layers in equal shares or as parallelism.stage_layers says; what stands

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/plan/step_bound.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 namespace scapesim::plan {
@@ -29,28 +30,52 @@ PassTime times_count(double count, const PassTime& one) {
 
 /// What a stage's passes take, and what of it the first stage waits for.
 struct StageTime {
-  PassTime work;     ///< of a micro-batch, all chunks
-  PassTime awaited;  ///< of these, what ends before the last gradient leaves the stage
-  Seconds way_in;    ///< of the first chunk alone: forward
-  Seconds way_out;   ///< and back
+  PassTime work;    ///< of a micro-batch, all chunks
+  PassTime late;    ///< the longest of its weight gradients, if they come apart
+  Seconds way_in;   ///< of the first chunk alone: forward
+  Seconds way_out;  ///< and back
 };
+
+/// [M426] What two passes hide of their exchanges at least stays: those of all micro-batches are
+/// taken to run in pairs.
+void hide_exchanges(PassTime& work, const PassTime& forward, const PassTime& back) {
+  const auto lanes = [](const PassTime& pass) {
+    return Lanes{.kernels = pass.time - pass.expert, .exchanges = pass.expert};
+  };
+  const Seconds hidden = hidden_share(lanes(forward), lanes(back)) * (forward.expert + back.expert);
+  work.time -= hidden;
+  work.expert -= hidden;
+}
 
 StageTime stage_time(const spec::Scenario& scenario, const PassTimes& times,
                      const std::vector<Part>& parts, int stage) {
   const Pipeline pipeline = pipeline_of(scenario);
-  const bool halves = scenario.parallelism.schedule == spec::Schedule::zb_h1 ||
-                      scenario.parallelism.schedule == spec::Schedule::dualpipe;
+  const spec::Schedule schedule = scenario.parallelism.schedule;
+  const auto part = [&](int chunk) {
+    return parts[static_cast<std::size_t>(part_of(pipeline, stage, chunk))];
+  };
   StageTime sum;
   for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {
-    const Part& part = parts[static_cast<std::size_t>(part_of(pipeline, stage, chunk))];
-    const PassTime forward = times.part(part, Pass::forward);
-    const PassTime back = times.part(part, halves ? Pass::input_gradient : Pass::backward);
-    sum.awaited += forward;
-    sum.awaited += back;
-    if (chunk == 0) sum.way_in = forward.time, sum.way_out = back.time;
-    if (halves) sum.work += times.part(part, Pass::weight_gradient);
+    const PassTime forward = times.part(part(chunk), Pass::forward);
+    const PassTime back = times.part(part(chunk), Pass::backward);
+    const PassTime input = times.part(part(chunk), Pass::input_gradient);
+    const PassTime weights = times.part(part(chunk), Pass::weight_gradient);
+    sum.work += forward;
+    // Halves take no less than the whole, and DualPipe has some of both.
+    if (schedule == spec::Schedule::zb_h1) {
+      sum.work += input;
+      sum.work += weights;
+    } else {
+      sum.work += back;
+    }
+    const bool halves = spec::halves(schedule);
+    if (chunk == 0) sum.way_in = forward.time, sum.way_out = halves ? input.time : back.time;
+    if (halves && weights.time > sum.late.time) sum.late = weights;
   }
-  sum.work += sum.awaited;
+  if (spec::pairs_experts(scenario.parallelism))
+    for (int chunk = 0; chunk < 2; ++chunk)
+      hide_exchanges(sum.work, times.part(part(chunk), Pass::forward),
+                     times.part(part(1 - chunk), Pass::backward));
   return sum;
 }
 
@@ -103,8 +128,11 @@ StepBound step_bound(const spec::Scenario& scenario, const cost::Profile& profil
   Seconds ways;
   for (int stage = 0; stage < scenario.parallelism.pp; ++stage) {
     const StageTime one = stage_time(scenario, times, parts, stage);
-    for (const StepBound& bound : {bound_of(times_count(count, one.awaited), host, ways),
-                                   bound_of(times_count(count, one.work), host, Seconds(0))})
+    const PassTime work = times_count(count, one.work);
+    // Behind its last input gradient a stage has s + 1 weight gradients left, if they come apart.
+    PassTime awaited = work;
+    awaited += times_count(-std::min(count, stage + 1.0), one.late);
+    for (const StepBound& bound : {bound_of(awaited, host, ways), bound_of(work, host, Seconds(0))})
       if (bound.time > longest.time) longest = bound;
     ways += one.way_in + one.way_out;
   }

@@ -261,6 +261,8 @@ std::vector<Key> parallelism_keys() {
        "transformer layers of each stage, then of each stage's next chunk; even is equal shares"},
       {"parallelism", "stage_overlap", choice(AT(parallelism.stage_overlap)), kFromSpec,
        "blocking: a stage waits for its neighbours after every pass, as Megatron-LM's 1f1b does"},
+      {"parallelism", "expert_overlap", choice(AT(parallelism.expert_overlap)), kFromSpec,
+       "paired: the all-to-all of experts hides behind the pass beside it, as dualpipe's does"},
   };
 }
 

@@ -114,6 +114,12 @@ enum class StageOverlap { automatic, overlapped, blocking };
 SCAPESIM_NAMES(StageOverlap, {automatic, "automatic"}, {overlapped, "overlapped"},
                {blocking, "blocking"})
 
+/// Whether the all-to-all of experts is hidden behind another pass: that of a forward pass behind
+/// the backward pass beside it and the other way round. automatic: paired under dualpipe, which was
+/// made for it.
+enum class ExpertOverlap { automatic, none, paired };
+SCAPESIM_NAMES(ExpertOverlap, {automatic, "automatic"}, {none, "none"}, {paired, "paired"})
+
 /// How gradients are communicated.
 enum class Method {
   dense,

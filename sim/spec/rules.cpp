@@ -76,14 +76,15 @@ void check_dualpipe(const Scenario& scenario, Violations& list) {
   if (p.stage_overlap == StageOverlap::blocking)
     list.push_back({"parallelism.stage_overlap", "dualpipe does not block on its messages",
                     "set stage_overlap = \"overlapped\" or leave it out"});
-  if (scenario.model.tied_embeddings)
-    list.push_back({"parallelism.schedule",
-                    "tied embeddings under dualpipe are not simulated in this version",
-                    "choose gpipe, 1f1b, interleaved or zb_h1"});
 }
 
 void check_schedule(const Scenario& scenario, Violations& list) {
   const Parallelism& p = scenario.parallelism;
+  if (p.expert_overlap == ExpertOverlap::paired && p.schedule != Schedule::dualpipe)
+    list.push_back(
+        {"parallelism.expert_overlap",
+         fmt::format("{} has no forward and backward passes that run as one", name_of(p.schedule)),
+         "set schedule = \"dualpipe\" or leave expert_overlap out"});
   if (p.schedule == Schedule::dualpipe) return;  // has rules of its own
   const bool interleaved = p.schedule == Schedule::interleaved;
   if (interleaved && p.pp > 1 && p.virtual_stages == 1)
@@ -233,12 +234,13 @@ void check_sharding(const Scenario& scenario, Violations& list) {
   if (p.pp > 1 && sharding == Sharding::zero2 && p.virtual_stages > 1)
     list.push_back({"strategy.sharding", "zero2 of several chunks per stage is not simulated",
                     "fsdp, or virtual_stages = 1"});
-  if (p.pp > 1 && sharding != Sharding::zero2 && p.schedule == Schedule::zb_h1)
+  if (p.pp > 1 && sharding != Sharding::zero2 && halves(p.schedule))
     list.push_back({"strategy.sharding",
-                    fmt::format("zb_h1 needs a layer's parameters twice in its backward pass, {} "
+                    fmt::format("{} needs a layer's parameters twice in its backward pass, {} "
                                 "gathers them once",
-                                name_of(sharding)),
-                    "zero2, or schedule = \"1f1b\""});
+                                name_of(p.schedule), name_of(sharding)),
+                    p.schedule == Schedule::zb_h1 ? "zero2, or schedule = \"1f1b\""
+                                                  : "zero1, or schedule = \"1f1b\""});
   if (sharding != Sharding::hsdp && strategy.method != Method::zeropp) return;
   if (p.ep > 1 && sharding == Sharding::hsdp)
     list.push_back(

@@ -153,6 +153,7 @@ struct Parallelism {
   MeshOrder order = kMegatronOrder;
   std::vector<int> stage_layers = {};  ///< transformer layers per stage and chunk; empty: even
   StageOverlap stage_overlap = StageOverlap::automatic;
+  ExpertOverlap expert_overlap = ExpertOverlap::automatic;
 };
 
 struct Offload {
@@ -393,6 +394,16 @@ std::optional<int> node_number(std::string_view name);
 
 /// Ranks that hold a copy of the same parameters: gpus / (tp pp cp).
 int data_parallel_size(const Scenario& scenario);
+/// Whether backward passes come in halves.
+inline bool halves(Schedule schedule) {
+  return schedule == Schedule::zb_h1 || schedule == Schedule::dualpipe;
+}
+/// Whether passes hide the all-to-all of each other's experts.
+inline bool pairs_experts(const Parallelism& parallelism) {
+  return parallelism.expert_overlap == ExpertOverlap::paired ||
+         (parallelism.expert_overlap == ExpertOverlap::automatic &&
+          parallelism.schedule == Schedule::dualpipe);
+}
 /// Ranks that share one expert.
 inline int expert_tensor_parallel(const Parallelism& parallelism) {
   return parallelism.expert_tp == 0 ? parallelism.tp : parallelism.expert_tp;

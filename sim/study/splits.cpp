@@ -53,13 +53,14 @@ void set_stage_layers(spec::Scenario& scenario) {
   if (std::ssize(p.stage_layers) == parts) return;
   p.stage_layers.clear();
   const int layers = scenario.model.layers;
-  if (p.virtual_stages == 1 && parts <= layers && layers % parts != 0)
-    p.stage_layers = dealt_layers(layers, parts);
+  const bool deals = p.virtual_stages == 1 || p.schedule == spec::Schedule::dualpipe;
+  if (deals && parts <= layers && layers % parts != 0) p.stage_layers = dealt_layers(layers, parts);
 }
 
 /// Chunks per stage that a schedule may have.
 std::vector<int> chunk_counts(const spec::Scenario& scenario, int pp, spec::Schedule schedule) {
   const int layers = scenario.model.layers;
+  if (schedule == spec::Schedule::dualpipe) return {2};
   if (schedule != spec::Schedule::interleaved || pp == 1) return {1};
   if (layers % pp != 0) return {};
   std::vector<int> counts = divisors(layers / pp);

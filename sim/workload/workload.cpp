@@ -368,8 +368,9 @@ std::vector<Layer> layers_of(const spec::Model& model, const spec::Training& tra
     layers.back().like = layers.size() - 1 - static_cast<std::size_t>(i);
     name_layer(layers.back(), "prediction " + std::to_string(i));
   }
-  // The last stage of a pipeline keeps its own copy of tied embeddings.
-  if (parallelism.pp > 1 && model.tied_embeddings) {
+  // The last stage of a pipeline keeps its own copy of tied embeddings; that of a V is the first.
+  if (parallelism.pp > 1 && model.tied_embeddings &&
+      parallelism.schedule != spec::Schedule::dualpipe) {
     Tensor copy{.name = "output.weight (copy of the embedding)",
                 .numel = s.vocab * s.hidden,
                 .rows = s.vocab};

@@ -202,10 +202,7 @@ TEST_CASE("splits of the model that fit the job break no rule") {
         P{.pp = 2, .schedule = Schedule::zb_h1},
         P{.pp = 2, .virtual_stages = 2, .schedule = Schedule::dualpipe},
         P{.pp = 2, .stage_layers = {11, 13}}})
-    CHECK(dense_broken_by([&](Scenario& s) {
-            s.parallelism = parallelism;
-            s.model.tied_embeddings = parallelism.schedule != Schedule::dualpipe;
-          }) == Keys{});
+    CHECK(dense_broken_by([&](Scenario& s) { s.parallelism = parallelism; }) == Keys{});
   for (const Sharding sharding : {Sharding::zero2, Sharding::zero3, Sharding::fsdp, Sharding::hsdp})
     CHECK(dense_broken_by([&](Scenario& s) { s.strategy.sharding = sharding; }) == Keys{});
 }
@@ -223,6 +220,7 @@ TEST_CASE("splits that cannot be are refused by the key that says so") {
       {{.virtual_stages = 2, .schedule = Schedule::interleaved}, "parallelism.virtual_stages"},
       {{.virtual_stages = 2, .schedule = Schedule::dualpipe}, "parallelism.schedule"},
       {{.pp = 2, .schedule = Schedule::dualpipe}, "parallelism.schedule"},
+      {{.pp = 2, .expert_overlap = ExpertOverlap::paired}, "parallelism.expert_overlap"},
       {{.pp = 2, .virtual_stages = 3, .schedule = Schedule::dualpipe}, "parallelism.schedule"},
   };
   for (const auto& [parallelism, key] : cases) {

@@ -94,6 +94,21 @@ TEST_CASE("[M421] layers that do not divide leave the ends of a pipeline one sho
   CHECK(std::ranges::count(many, 8) == 14);
 }
 
+TEST_CASE("[M425] a search tries DualPipe with two chunks, of unequal layers if need be") {
+  spec::Scenario s = scenario_of(gpt({6, 256, 4, 1024, 1000}), 8);
+  s.training.global_batch = 32;
+  int tried = 0;
+  for (const Split& split : all_splits(s, 8)) {
+    if (split.schedule != spec::Schedule::dualpipe) continue;
+    ++tried;
+    CHECK(split.pp > 1);
+    CHECK(split.virtual_stages == 2);
+    if (split.pp == 2)
+      CHECK(study::with_split(s, split).parallelism.stage_layers == std::vector{1, 2, 2, 1});
+  }
+  CHECK(tried > 0);
+}
+
 TEST_CASE("a split's own layers per stage stay where they fit") {
   spec::Scenario s = scenario_of(gpt({6, 256, 4, 1024, 1000}), 8);
   s.parallelism.pp = 2;
