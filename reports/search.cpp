@@ -33,6 +33,12 @@ std::string schedule_text(const Split& split) {
   return split.virtual_stages == 1 ? name : fmt::format("{} x{}", name, split.virtual_stages);
 }
 
+std::string recompute_text(const Split& split) {
+  const std::string name(name_of(split.recompute));
+  return split.recompute_layers ? fmt::format("{} of {} layers", name, *split.recompute_layers)
+                                : name;
+}
+
 /// "tp 8, pp 4, dp 2, micro-batch 1, 1f1b, recompute none, zero1": what is not 1.
 std::string short_text(const Split& split) {
   std::vector<std::string> parts{fmt::format("{} GPUs", split.gpus)};
@@ -47,7 +53,7 @@ std::string short_text(const Split& split) {
   add("dp", split.gpus / (split.tp * split.pp * split.cp));
   parts.push_back(fmt::format("micro-batch {}", split.micro_batch));
   if (split.pp > 1) parts.push_back(schedule_text(split));
-  parts.push_back(fmt::format("recompute {}", name_of(split.recompute)));
+  parts.push_back("recompute " + recompute_text(split));
   if (split.sharding != spec::Sharding::none) parts.emplace_back(name_of(split.sharding));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -66,7 +72,7 @@ std::vector<std::string> best_row(const study::Found& found, std::size_t rank, T
           fmt::format("{}", s.gpus / (s.tp * s.pp * s.cp)),
           schedule_text(s),
           fmt::format("{}", s.micro_batch),
-          std::string(name_of(s.recompute)),
+          recompute_text(s),
           std::string(name_of(s.sharding)),
           in_unit(run.step_time, unit),
           percent(run.mfu),
@@ -108,13 +114,15 @@ std::string losers_text(const study::SearchResult& result) {
     if (row.nearest)
       nearest = fmt::format("{}{:.4g} s: {}", row.nearest->simulated ? "" : "above ",
                             row.nearest->time.si(), short_text(row.nearest->split));
+    if (row.smallest)
+      nearest = fmt::format("{} GiB: {}", gib(row.smallest->need), short_text(row.smallest->split));
     rows.push_back({std::string(name_of(row.lost)), row.reason, fmt::format("{}", row.splits),
                     std::move(nearest)});
   }
   return table({{"", Align::left},
                 {"because of", Align::left},
                 {"splits"},
-                {"fastest of them", Align::left}},
+                {"nearest of them", Align::left}},
                rows);
 }
 
@@ -128,7 +136,7 @@ std::string command_text(const study::SearchResult& result, const std::string& f
   for (std::size_t i = 0; i < keys.size(); ++i)
     if (keys[i] != own[i]) out += fmt::format(" --set {}={}", keys[i].first, keys[i].second);
   if (const auto& layers = best.scenario.parallelism.stage_layers; !layers.empty())
-    out += fmt::format(" --set 'parallelism.stage_layers=[{}]'", fmt::join(layers, ", "));
+    out += fmt::format(" --set parallelism.stage_layers={}", fmt::join(layers, ","));
   return out;
 }
 
@@ -150,7 +158,11 @@ Json losers_json(const study::Losers& row) {
   Json json = {{"lost", name_of(row.lost)},
                {"reason", row.reason},
                {"splits", row.splits},
-               {"fastest", nullptr}};
+               {"fastest", nullptr},
+               {"smallest", nullptr}};
+  if (row.smallest)
+    json["smallest"] = {{"set", split_json(row.smallest->split)},
+                        {"memory_B", row.smallest->need.si()}};
   if (row.nearest)
     json["fastest"] = {{"set", split_json(row.nearest->split)},
                        {"step_time_s", row.nearest->time.si()},

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
+#include <optional>
 
 #include "reports/text.hpp"
 #include "sim/base/error.hpp"
@@ -18,7 +19,7 @@ namespace {
 struct Options {
   ScenarioOptions scenario;
   FormatOptions format;
-  std::string gpus;
+  std::optional<std::string> gpus;
   std::string objective = "time";
   std::vector<std::string> keep;
   int top = 5;
@@ -38,10 +39,10 @@ Output search(const Options& options) {
                            .top = static_cast<std::size_t>(options.top),
                            .held = held_keys(options.keep),
                            .jobs = options.jobs};
-  if (!options.gpus.empty()) how.gpus = parse_counts(options.gpus, "--gpus");
+  if (options.gpus) how.gpus = parse_counts(*options.gpus, "--gpus");
   const std::vector<study::Series> list =
-      load_series(options.scenario, options.gpus.empty() ? scenario::GpuCount::of_file
-                                                         : scenario::GpuCount::told_later);
+      load_series(options.scenario,
+                  options.gpus ? scenario::GpuCount::told_later : scenario::GpuCount::of_file);
   if (list.size() != 1)
     refuse("--series", fmt::format("{} has {} series", options.scenario.file, list.size()),
            "choose one");
@@ -74,9 +75,9 @@ Action declare_search(CLI::App& app) {
       ->type_name("K");
   app.add_option("--keep", options->keep,
                  "A key that keeps the file's value, as often as needed, e.g. --keep "
-                 "strategy.sharding. Varied otherwise: tp, pp, cp, ep, sequence_parallel, schedule "
-                 "and virtual_stages of [parallelism], micro_batch and recompute of [training], "
-                 "strategy.sharding")
+                 "strategy.sharding. Varied otherwise: tp, pp, cp, ep, sequence_parallel, "
+                 "tensor_overlap, schedule and virtual_stages of [parallelism], micro_batch, "
+                 "recompute and recompute_layers of [training], strategy.sharding")
       ->type_name("KEY")
       ->allow_extra_args(false);
   app.add_option("--jobs", options->jobs,

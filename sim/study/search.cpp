@@ -55,6 +55,8 @@ class Reasons {
     for (const Losers& row : more.rows_) {
       Losers& sum = add(row.lost, row.reason, row.splits);
       if (row.nearest) sum.nearest = row.nearest;
+      if (row.smallest && (!sum.smallest || row.smallest->need < sum.smallest->need))
+        sum.smallest = row.smallest;
     }
   }
   std::vector<Losers> sorted() const {
@@ -109,7 +111,8 @@ class Field {
         continue;
       }
       if (shared == nullptr || before->micro_batch != split.micro_batch ||
-          before->recompute != split.recompute)
+          before->recompute != split.recompute ||
+          before->recompute_layers != split.recompute_layers)
         shared = std::make_unique<Shared>(Shared{
             workload::rank_workload(scenario.model, scenario.training, scenario.parallelism), {}});
       before = &split;
@@ -144,7 +147,10 @@ class Field {
            Shared& shared) const {
     const plan::MemoryNeed need = plan::memory_need(scenario, shared.workload, series_.profile);
     if (need.total + need.context > scenario.cluster.gpu.memory) {
-      looked.reasons.add(Lost::does_not_fit, std::string(kMemoryTerms[largest(terms_of(need))]));
+      const Bytes whole = need.total + need.context;
+      Losers& row = looked.reasons.add(Lost::does_not_fit,
+                                       std::string(kMemoryTerms[largest(terms_of(need))]));
+      if (!row.smallest || whole < row.smallest->need) row.smallest = {split, whole};
       return;
     }
     if (!shared.times) shared.times = times_of(scenario, shared.workload);
@@ -314,6 +320,16 @@ void check(const Series& series, const SearchOptions& options, const std::vector
   if (options.objective == Objective::cost && !series.scenario.cluster.gpu_price)
     problems.add({}, "--objective", "the cluster has no price",
                  "set cluster.gpu_price, such as --set cluster.gpu_price=2USD/h");
+  if (series.scenario.jitter.compute > 0)
+    problems.add({}, "jitter.compute", "a search compares steps without jitter",
+                 "search with --set jitter.compute=0, then run the best with it");
+  if (!series.scenario.cluster.other_gpus.empty())
+    problems.add({}, "cluster.other_gpus", "a search takes GPUs of one kind",
+                 "leave them out, then run the best with them");
+  for (std::size_t i = 0; i < gpus.size(); ++i)
+    if (std::ranges::find(gpus.begin(), gpus.begin() + static_cast<std::ptrdiff_t>(i), gpus[i]) !=
+        gpus.begin() + static_cast<std::ptrdiff_t>(i))
+      problems.add({}, "--gpus", fmt::format("{} is named twice", gpus[i]), "name it once");
   for (const int count : gpus) {
     spec::Cluster cluster = series.scenario.cluster;
     cluster.gpus = count;

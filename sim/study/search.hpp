@@ -61,6 +61,11 @@ struct Losers {
     bool simulated = false;  ///< else a lower bound
   };
   std::optional<Nearest> nearest = {};  ///< behind: the fastest of them
+  struct Smallest {
+    Split split;
+    Bytes need;  ///< of GPU memory
+  };
+  std::optional<Smallest> smallest = {};  ///< does not fit: that needs least
 };
 
 struct SearchResult {
@@ -75,10 +80,11 @@ struct SearchResult {
 };
 
 /// Considers every split of every count: tensor, pipeline, context, expert and data parallelism,
-/// sequence parallelism, micro-batch, recomputation, schedule with chunks, sharding. A split is
-/// left unsimulated only where it breaks a rule, does not fit, or where a lower bound [M420] of its
-/// step is no better than the worst of the best [M422]. Throws InputError where --gpus or the
-/// objective cannot be.
+/// sequence parallelism, overlap of tensor-parallel collectives, micro-batch, recomputation and of
+/// how many layers, schedule with chunks, sharding. A split is left unsimulated only where it
+/// breaks a rule, does not fit, or where a lower bound [M420] of its step is no better than the
+/// worst of the best [M422]. Throws InputError where --gpus or the objective cannot be, and where
+/// the bound is none: with jitter, which may draw fast ranks, and with other GPUs.
 SearchResult search(const Series& series, const SearchOptions& options);
 
 }  // namespace scapesim::study

@@ -98,6 +98,44 @@ std::vector<spec::Sharding> shardings(const spec::Scenario& scenario, int pp, bo
   return values(held, "strategy.sharding", own, offered);
 }
 
+/// What is recomputed, and of how many layers.
+struct Recomputed {
+  spec::Recompute recompute;
+  std::optional<int> layers;
+};
+
+/// [M421] Of all layers, or of a quarter, a half and three quarters of a stage's; only whole layers
+/// are recomputed by number, as Megatron-LM does.
+std::vector<Recomputed> recomputations(const spec::Scenario& scenario, int pp, const Held& held) {
+  const spec::Training& own = scenario.training;
+  const int layers = (scenario.model.layers + pp - 1) / pp;
+  std::vector<Recomputed> list;
+  for (const spec::Recompute recompute :
+       values(held, "training.recompute", own.recompute, all_of<spec::Recompute>())) {
+    std::vector<std::optional<int>> counts{std::nullopt};
+    const auto offer = [&](int count) {
+      if (count > 0 && count < layers && std::ranges::find(counts, count) == counts.end())
+        counts.emplace_back(count);
+    };
+    if (recompute == spec::Recompute::full)
+      for (const int quarters : {1, 2, 3}) offer(layers * quarters / 4);
+    if (recompute == own.recompute && own.recompute_layers) offer(*own.recompute_layers);
+    if (recompute == spec::Recompute::none) counts = {std::nullopt};
+    for (const std::optional<int> count :
+         values(held, "training.recompute_layers", own.recompute_layers, counts))
+      list.push_back({recompute, count});
+  }
+  return list;
+}
+
+/// Products beside collectives are never slower: the other way is tried if the scenario has it.
+std::vector<bool> overlaps(const spec::Scenario& scenario, int tp, const Held& held) {
+  const bool own = scenario.parallelism.tensor_overlap;
+  if (tp == 1) return {own};
+  return values(held, "parallelism.tensor_overlap", own,
+                own ? std::vector{true} : std::vector{true, false});
+}
+
 std::vector<int> expert_degrees(const spec::Scenario& scenario, int stage_ranks) {
   if (scenario.model.experts == 0) return {1};
   return divisors(std::gcd(scenario.model.experts, stage_ranks));
@@ -113,8 +151,11 @@ std::vector<KeyValue> keys_of(const Split& split) {
           {"parallelism.cp", text(split.cp)},
           {"parallelism.ep", text(split.ep)},
           {"parallelism.sequence_parallel", split.sequence_parallel ? "true" : "false"},
+          {"parallelism.tensor_overlap", split.tensor_overlap ? "true" : "false"},
           {"training.micro_batch", text(split.micro_batch)},
           {"training.recompute", std::string(name_of(split.recompute))},
+          {"training.recompute_layers",
+           split.recompute_layers ? text(*split.recompute_layers) : "none"},
           {"parallelism.schedule", std::string(name_of(split.schedule))},
           {"parallelism.virtual_stages", text(split.virtual_stages)},
           {"strategy.sharding", std::string(name_of(split.sharding))}};
@@ -128,8 +169,10 @@ Split split_of(const spec::Scenario& scenario) {
           .cp = p.cp,
           .ep = p.ep,
           .sequence_parallel = p.sequence_parallel,
+          .tensor_overlap = p.tensor_overlap,
           .micro_batch = scenario.training.micro_batch,
           .recompute = scenario.training.recompute,
+          .recompute_layers = scenario.training.recompute_layers,
           .schedule = p.schedule,
           .virtual_stages = p.virtual_stages,
           .sharding = scenario.strategy.sharding};
@@ -144,11 +187,12 @@ spec::Scenario with_split(const spec::Scenario& scenario, const Split& split) {
   p.cp = split.cp;
   p.ep = split.ep;
   p.sequence_parallel = split.sequence_parallel;
+  p.tensor_overlap = split.tensor_overlap;
   p.schedule = split.schedule;
   p.virtual_stages = split.virtual_stages;
   out.training.micro_batch = split.micro_batch;
   out.training.recompute = split.recompute;
-  if (split.recompute == spec::Recompute::none) out.training.recompute_layers.reset();
+  out.training.recompute_layers = split.recompute_layers;
   out.strategy.sharding = split.sharding;
   set_stage_layers(out);
   return out;
@@ -166,7 +210,8 @@ std::vector<Frame> frames(const spec::Scenario& scenario, int gpus, const Held& 
           for (const bool sequence :
                values(held, "parallelism.sequence_parallel", own.sequence_parallel,
                       tp > 1 ? std::vector{false, true} : std::vector{false}))
-            list.push_back({gpus, tp, pp, cp, ep, sequence});
+            for (const bool overlap : overlaps(scenario, tp, held))
+              list.push_back({gpus, tp, pp, cp, ep, sequence, overlap});
   return list;
 }
 
@@ -181,8 +226,7 @@ std::vector<Split> splits(const spec::Scenario& scenario, const Frame& frame, co
   std::vector<Split> list;
   for (const std::int64_t micro_batch :
        values(held, "training.micro_batch", own.micro_batch, divisors(own.global_batch / copies)))
-    for (const spec::Recompute recompute :
-         values(held, "training.recompute", own.recompute, all_of<spec::Recompute>()))
+    for (const Recomputed& recomputed : recomputations(scenario, frame.pp, held))
       for (const Order& order : all_orders)
         for (const spec::Sharding sharding : all_shardings)
           list.push_back({.gpus = frame.gpus,
@@ -191,8 +235,10 @@ std::vector<Split> splits(const spec::Scenario& scenario, const Frame& frame, co
                           .cp = frame.cp,
                           .ep = frame.ep,
                           .sequence_parallel = frame.sequence_parallel,
+                          .tensor_overlap = frame.tensor_overlap,
                           .micro_batch = micro_batch,
-                          .recompute = recompute,
+                          .recompute = recomputed.recompute,
+                          .recompute_layers = recomputed.layers,
                           .schedule = order.schedule,
                           .virtual_stages = order.virtual_stages,
                           .sharding = sharding});

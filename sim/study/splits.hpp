@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -22,8 +23,10 @@ struct Split {
   int cp = 1;
   int ep = 1;
   bool sequence_parallel = false;
+  bool tensor_overlap = true;
   std::int64_t micro_batch = 1;
   spec::Recompute recompute = spec::Recompute::none;
+  std::optional<int> recompute_layers = {};  ///< none: all
   spec::Schedule schedule = spec::Schedule::one_f_one_b;
   int virtual_stages = 1;
   spec::Sharding sharding = spec::Sharding::none;
@@ -37,7 +40,7 @@ std::vector<KeyValue> keys_of(const Split& split);
 Split split_of(const spec::Scenario& scenario);
 
 /// The scenario so split. Layers that do not divide into stages leave the first and the last stages
-/// one short [M421]; parallelism.stage_layers and training.recompute_layers stay where they fit.
+/// one short [M421]; parallelism.stage_layers stays where it fits.
 spec::Scenario with_split(const spec::Scenario& scenario, const Split& split);
 
 /// Keys that keep the scenario's value, "parallelism.tp".
@@ -47,6 +50,7 @@ using Held = std::set<std::string, std::less<>>;
 struct Frame {
   int gpus = 1, tp = 1, pp = 1, cp = 1, ep = 1;
   bool sequence_parallel = false;
+  bool tensor_overlap = true;
 };
 /// Every frame of divisors of `gpus`, legal or not.
 std::vector<Frame> frames(const spec::Scenario& scenario, int gpus, const Held& held);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "sim/plan/memory.hpp"
 #include "tests/support/random_scenario.hpp"
 #include "topologies/placement.hpp"
 
@@ -29,6 +30,7 @@ spec::Scenario small_scenario(std::uint64_t seed) {
   s.training = training_of(1, 512);
   s.training.global_batch = 8;
   s.training.overlap_gradients = coin(random);
+  s.parallelism.tensor_overlap = seed % 2 == 0;
   s.cluster.nodes = 4;
   s.cluster.gpus_per_node = 2;
   s.cluster.nics_per_node = 2;
@@ -133,6 +135,45 @@ TEST_CASE("the cheapest of several numbers of GPUs costs least of all their spli
   for (const study::Found& one : study::search(series, options).best)
     costs.push_back(one.run.cost->si());
   CHECK(costs == least(all, 4, [](const Simulated& one) { return one.time * one.split.gpus; }));
+}
+
+TEST_CASE("a search refuses jitter and other GPUs, whose steps may be below the bound") {
+  study::Series series{small_scenario(0), profile_for(0)};
+  series.scenario.jitter.compute = 0.05;
+  CHECK_THROWS_WITH(study::search(series, options_for(Objective::time, 1)),
+                    Catch::Contains("jitter.compute"));
+  series.scenario.jitter.compute = 0;
+  series.scenario.cluster.other_gpus.emplace_back();
+  CHECK_THROWS_WITH(study::search(series, options_for(Objective::time, 1)),
+                    Catch::Contains("cluster.other_gpus"));
+}
+
+TEST_CASE("[M420] slow parts do not make a step shorter than its bound") {
+  study::Series series{small_scenario(1), profile_for(1)};
+  series.scenario.cluster.stragglers = {{.first = 0, .last = 0, .slowdown = 1.5}};
+  for (const Simulated& one : simulate_all(series, series.scenario.cluster.gpus)) {
+    INFO(text_of(one.split));
+    CHECK(bound_of(series, one.split).time.si() <= one.time * (1 + 1e-9));
+  }
+}
+
+TEST_CASE("of what does not fit the smallest is named") {
+  study::Series series{small_scenario(0), profile_for(0)};
+  series.scenario.cluster.gpu.memory = Bytes(5e7);
+  Bytes least(1e18);
+  for (const study::Frame& frame : study::frames(series.scenario, 4, {}))
+    for (const Split& split : study::splits(series.scenario, frame, {})) {
+      const spec::Scenario s = study::with_split(series.scenario, split);
+      if (!spec::violations(s).empty()) continue;
+      const auto work = workload::rank_workload(s.model, s.training, s.parallelism);
+      const plan::MemoryNeed need = plan::memory_need(s, work, series.profile);
+      if (need.total + need.context > Bytes(5e7))
+        least = std::min(least, need.total + need.context);
+    }
+  Bytes named(1e18);
+  for (const study::Losers& row : study::search(series, options_for(Objective::time, 1)).losers)
+    if (row.smallest) named = std::min(named, row.smallest->need);
+  CHECK(named == least);
 }
 
 TEST_CASE("a search does not depend on the number of its threads") {

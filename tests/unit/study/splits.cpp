@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -66,6 +67,36 @@ TEST_CASE("a key that is held keeps the scenario's value") {
   }
 }
 
+TEST_CASE("[M421] whole layers are recomputed by quarters of a stage too, if they divide") {
+  spec::Scenario s = scenario_of(gpt({8, 256, 4, 1024, 1000}), 8);
+  s.training.global_batch = 8;
+  std::map<int, std::set<int>> counts;  // by stages; 0: all layers
+  for (const Split& split : all_splits(s, 8)) {
+    if (split.recompute != spec::Recompute::full) CHECK(!split.recompute_layers);
+    if (split.recompute == spec::Recompute::full)
+      counts[split.pp].insert(split.recompute_layers.value_or(0));
+  }
+  CHECK(counts[1] == std::set{0, 2, 4, 6});
+  CHECK(counts[2] == std::set{0, 1, 2, 3});
+  CHECK(counts[4] == std::set{0, 1});
+  CHECK(counts[8] == std::set{0});
+  s.training.recompute = spec::Recompute::selective;
+  s.training.recompute_layers = 3;
+  const study::Held held = {"training.recompute", "training.recompute_layers"};
+  for (const Split& split : all_splits(s, 8, held)) CHECK(split.recompute_layers == 3);
+}
+
+TEST_CASE("collectives without overlap are tried only where the scenario has them so") {
+  spec::Scenario s = scenario_of(gpt({4, 256, 4, 1024, 1000}), 8);
+  s.training.global_batch = 8;
+  const auto apart = [&](const Split& split) { return !split.tensor_overlap; };
+  CHECK(std::ranges::none_of(all_splits(s, 8), apart));
+  s.parallelism.tensor_overlap = false;
+  const std::vector<Split> list = all_splits(s, 8);
+  CHECK(std::ranges::any_of(list, apart));
+  CHECK(std::ranges::any_of(list, [](const Split& split) { return split.tensor_overlap; }));
+}
+
 TEST_CASE("a split of a scenario is what splitting it gives") {
   const spec::Scenario s = scenario_of(gpt({4, 256, 4, 1024, 1000}), 8);
   const Split split{.gpus = 8,
@@ -74,6 +105,7 @@ TEST_CASE("a split of a scenario is what splitting it gives") {
                     .sequence_parallel = true,
                     .micro_batch = 2,
                     .recompute = spec::Recompute::full,
+                    .recompute_layers = 1,
                     .schedule = spec::Schedule::interleaved,
                     .virtual_stages = 2,
                     .sharding = spec::Sharding::zero1};
