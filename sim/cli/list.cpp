@@ -13,6 +13,7 @@
 #include "sim/cli/command.hpp"
 #include "sim/cli/options.hpp"
 #include "sim/plan/algorithms.hpp"
+#include "sim/plan/schedule.hpp"
 #include "sim/scenario/load.hpp"
 #include "sim/strategy/strategy.hpp"
 #include "sim/workload/workload.hpp"
@@ -39,6 +40,13 @@ Listing strategies() {
     listing.rows.push_back({std::string(name_of(row.method)),
                             fmt::format("{}", fmt::join(shardings, ", ")), std::string(row.help)});
   }
+  return listing;
+}
+
+Listing schedules() {
+  Listing listing{.columns = {"name", "help"}, .rows = {}};
+  for (const plan::ScheduleRow& row : plan::schedules())
+    listing.rows.push_back({std::string(name_of(row.schedule)), std::string(row.help)});
   return listing;
 }
 
@@ -129,10 +137,10 @@ struct Table {
   std::string_view name;
   Listing (*listing)();
 };
-constexpr Table kTables[] = {{"topologies", topologies},   {"strategies", strategies},
-                             {"collectives", collectives}, {"models", models},
-                             {"clusters", clusters},       {"calibrations", calibrations},
-                             {"scenarios", scenarios},     {"keys", keys}};
+constexpr Table kTables[] = {
+    {"topologies", topologies},     {"strategies", strategies}, {"schedules", schedules},
+    {"collectives", collectives},   {"models", models},         {"clusters", clusters},
+    {"calibrations", calibrations}, {"scenarios", scenarios},   {"keys", keys}};
 
 struct Options {
   std::string what;
@@ -159,8 +167,8 @@ Output list(const Options& options) {
 Action declare_list(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("WHAT", options->what,
-                 "topologies, strategies, collectives, models, clusters, calibrations, scenarios "
-                 "or keys")
+                 "topologies, strategies, schedules, collectives, models, clusters, calibrations, "
+                 "scenarios or keys")
       ->required();
   add_json(app, options->format);
   app.footer("Example: scapesim list keys");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/plan/activation_offload.hpp"
 #include "sim/plan/messages.hpp"
 #include "sim/plan/stage_program.hpp"
 #include "sim/strategy/share.hpp"
@@ -11,15 +12,15 @@ namespace scapesim::plan {
 
 namespace {
 
-/// Activations of one micro-batch per chunk of a stage.
-std::vector<Bytes> kept_by_chunk(const workload::Workload& workload, const std::vector<Part>& parts,
-                                 const Pipeline& pipeline, int stage) {
-  std::vector<Bytes> kept(static_cast<std::size_t>(pipeline.chunks));
-  for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {
-    const Part& part = parts[static_cast<std::size_t>(part_of(pipeline, stage, chunk))];
-    for (std::size_t i = part.begin; i < part.end; ++i)
-      kept[static_cast<std::size_t>(chunk)] += workload.layers[i].kept;
-  }
+/// What one micro-batch keeps per chunk of a stage.
+std::vector<KeptByChunk> kept_by_chunk(const workload::Workload& workload,
+                                       const spec::Training& training,
+                                       const std::vector<Part>& parts, const Pipeline& pipeline,
+                                       int stage) {
+  std::vector<KeptByChunk> kept;
+  for (int chunk = 0; chunk < pipeline.chunks; ++chunk)
+    kept.push_back(kept_by(workload, training,
+                           parts[static_cast<std::size_t>(part_of(pipeline, stage, chunk))]));
   return kept;
 }
 
@@ -30,17 +31,10 @@ Bytes message_buffers(const spec::Scenario& scenario) {
 
 }  // namespace
 
-// [M237] The second half of a backward pass still needs the inputs of its GEMMs, so that what a
-// micro-batch keeps is free only behind its weight gradients.
 Bytes most_kept(const StageOrder& order, const std::vector<Bytes>& kept) {
-  Bytes now, most;
-  for (const Slot& slot : order) {
-    const Bytes size = kept[static_cast<std::size_t>(slot.chunk)];
-    if (slot.pass == Pass::forward) now += size;
-    most = std::max(most, now);
-    if (slot.pass == Pass::backward || slot.pass == Pass::weight_gradient) now -= size;
-  }
-  return most;
+  std::vector<KeptByChunk> chunks;
+  for (const Bytes size : kept) chunks.push_back({.device = size});
+  return most_kept(order, chunks).device;
 }
 
 namespace {
@@ -50,7 +44,7 @@ struct StageState {
   std::vector<std::size_t> layers;  ///< the first like each, chunk by chunk
   strategy::StateMemory state;
   Bytes transient;
-  std::vector<Bytes> kept;  ///< of one micro-batch, by chunk
+  std::vector<KeptByChunk> kept;  ///< of one micro-batch
 };
 
 std::vector<std::size_t> layers_of(const workload::Workload& workload,
@@ -79,19 +73,19 @@ class StageMemories {
     const StageState& known = state_of(stage);
     const strategy::StateMemory& state = known.state;
     const spec::Schedule schedule = scenario_.parallelism.schedule;
-    const Bytes kept =
+    const MostKept kept =
         most_kept(stage_order(schedule, settled(pipeline_, schedule), stage), known.kept);
-    MemoryNeed need{
-        .parameters = state.parameters,
-        .gradients = state.gradients,
-        .optimizer = state.optimizer,
-        .strategy = state.strategy,
-        .activations = kept,
-        .temporary = std::max(known.transient, state.step_end - kept) + message_buffers(scenario_),
-        .total = {},
-        .context = Bytes(profile_.number("memory.context_B")),
-        .host = state.host,
-        .stage = stage};
+    MemoryNeed need{.parameters = state.parameters,
+                    .gradients = state.gradients,
+                    .optimizer = state.optimizer,
+                    .strategy = state.strategy,
+                    .activations = kept.device,
+                    .temporary = std::max(known.transient, state.step_end - kept.device) +
+                                 message_buffers(scenario_),
+                    .total = {},
+                    .context = Bytes(profile_.number("memory.context_B")),
+                    .host = state.host + kept.host,
+                    .stage = stage};
     need.temporary += fragmentation() * (need.activations + need.temporary);
     need.total = need.parameters + need.gradients + need.optimizer + need.strategy +
                  need.activations + need.temporary;
@@ -116,7 +110,7 @@ class StageMemories {
     added.state.parameters += strategy::frozen_memory(context);
     for (const workload::Layer& layer : held.layers)
       added.transient = std::max(added.transient, layer.transient);
-    added.kept = kept_by_chunk(workload_, parts_, pipeline_, stage);
+    added.kept = kept_by_chunk(workload_, scenario_.training, parts_, pipeline_, stage);
     return added;
   }
 

@@ -14,7 +14,7 @@ struct MemoryNeed {
   Bytes parameters, gradients, optimizer, strategy, activations, temporary;
   Bytes total;    ///< of the framework's allocator at its peak
   Bytes context;  ///< CUDA and NCCL
-  Bytes host;     ///< offloaded state of one GPU
+  Bytes host;     ///< offloaded state and activations of one GPU
   int stage = 0;  ///< pipeline stage
 };
 

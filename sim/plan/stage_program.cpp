@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/plan/activation_offload.hpp"
+#include "sim/strategy/optimizer.hpp"
+
 namespace scapesim::plan {
 
 namespace {
@@ -43,7 +46,8 @@ class Builder {
         context_(context),
         stage_(stage),
         pipeline_(pipeline_of(inputs.scenario)),
-        communication_(strategy::method_of(inputs.scenario.strategy.method).make(context)) {
+        communication_(strategy::method_of(inputs.scenario.strategy.method).make(context)),
+        copies_(context) {
     out_.order = stage_order(inputs.scenario.parallelism.schedule, pipeline_, stage);
     // [M436] In the schedule's order.
     if (inputs.purpose == Purpose::evaluation)
@@ -70,7 +74,7 @@ class Builder {
     out_.training_steps = communication_->training_steps();
     for (graph::Operation& operation : out_.program.operations)
       if (out_.training_steps > 1) strategy::repeat(operation, out_.training_steps);
-    communication_->step_end(out_.program, out_.ops.back().last);
+    communication_->step_end(out_.program, add_whole_sum(out_.ops.back().last));
     auto& waits = out_.program.operations[index(first)].waits_for;
     for (const graph::Dependency& wait : communication_->parameters_needed()) waits.push_back(wait);
     return std::move(out_);
@@ -107,6 +111,28 @@ class Builder {
             .layer = first_layer_[chunk],
             .first = first_slot_[direction][chunk] == position,
             .last = last_slot_[direction][chunk] == position};
+  }
+
+  /// [M429] Tensors that every tensor-parallel rank holds, and uses on a share of the sequence or
+  /// of the heads, get the sum of all ranks' gradients.
+  OpId add_whole_sum(OpId last) {
+    const spec::Scenario& scenario = inputs_.scenario;
+    // Local steps would each have a sum of their own.
+    if (out_.training_steps > 1) return last;
+    std::int64_t elements = 0;
+    for (const workload::Tensor& tensor : context_.tensors)
+      if (tensor.whole == workload::Whole::heads ||
+          (tensor.whole == workload::Whole::sequence && scenario.parallelism.sequence_parallel))
+        elements += tensor.numel;
+    if (elements == 0) return last;
+    const double element = strategy::gradient_bytes(scenario.training.gradient_dtype);
+    return strategy::add_call(out_.program, context_,
+                              {.name = "gradient all-reduce of unsplit tensors",
+                               .kind = graph::CollectiveKind::all_reduce,
+                               .bytes = Bytes(static_cast<double>(elements) * element),
+                               .axis = graph::Axis::tensor},
+                              graph::Stream::tensor_communication, "M429", {{last}})
+        .value_or(last);
   }
 
   /// [M34] Host work that the GPU waits for: a constant of the profile.
@@ -189,8 +215,8 @@ class Builder {
     const std::string name(verb(slot.pass));
     const std::optional<Pair> pair = pair_at(position);
     SlotOps ops;
-    if (watched) {
-      ops = add_layers(slot, pass, pair);
+    if (watched || offloads()) {
+      ops = add_layers(slot, pass, {.pair = pair, .watched = watched});
     } else {
       ops.first = ops.last = add_pass(name + ": " + suffix(slot), whole(slot, pair), take_waits());
       out_.passes.push_back(
@@ -201,27 +227,55 @@ class Builder {
     return ops;
   }
 
-  SlotOps add_layers(const Slot& slot, LayerPass pass, const std::optional<Pair>& pair) {
+  /// How a pass is issued layer by layer.
+  struct ByLayer {
+    std::optional<Pair> pair;
+    bool watched = false;  ///< by the strategy
+  };
+
+  SlotOps add_layers(const Slot& slot, LayerPass pass, const ByLayer& how) {
     const Part& range = part(slot.chunk);
-    const double hidden = hidden_share(pair);
+    const double hidden = hidden_share(how.pair);
     const auto count = static_cast<int>(range.end - range.begin);
     SlotOps ops;
     for (int i = 0; i < count; ++i) {
       const int offset = slot.pass == Pass::forward ? i : count - 1 - i;
       const std::size_t layer = range.begin + static_cast<std::size_t>(offset);
       pass.layer = first_layer_[static_cast<std::size_t>(slot.chunk)] + offset;
-      strategy::Waits waits = take_waits();
-      for (const graph::Dependency& wait : communication_->layer_needed(out_.program, pass))
-        waits.push_back(wait);
-      ops.last = add_pass(
-          std::string(verb(slot.pass)) + ": " + inputs_.workload.layers[layer].name +
-              ": micro-batch " + std::to_string(slot.micro_batch),
-          with_hidden(inputs_.layer_costs.layer(layer, slot.pass), hidden), std::move(waits));
-      out_.passes.push_back({ops.last, layer, layer + 1, slot.pass, pair});
+      ops.last =
+          add_pass(std::string(verb(slot.pass)) + ": " + inputs_.workload.layers[layer].name +
+                       ": micro-batch " + std::to_string(slot.micro_batch),
+                   with_hidden(inputs_.layer_costs.layer(layer, slot.pass), hidden),
+                   waits_before(slot, layer, pass, how));
+      out_.passes.push_back({ops.last, layer, layer + 1, slot.pass, how.pair});
       if (i == 0) ops.first = ops.last;
-      communication_->layer_done(out_.program, pass, ops.last);
+      if (offloaded(slot, layer))
+        copies_.behind(out_.program, slot, layer, inputs_.workload.layers[layer].kept, ops.last);
+      if (how.watched) communication_->layer_done(out_.program, pass, ops.last);
     }
     return ops;
+  }
+
+  strategy::Waits waits_before(const Slot& slot, std::size_t layer, const LayerPass& pass,
+                               const ByLayer& how) {
+    strategy::Waits waits = take_waits();
+    if (how.watched)
+      for (const graph::Dependency& wait : communication_->layer_needed(out_.program, pass))
+        waits.push_back(wait);
+    if (offloaded(slot, layer))
+      for (const graph::Dependency& wait :
+           copies_.before(out_.program, slot, layer, inputs_.workload.layers[layer].kept))
+        waits.push_back(wait);
+    return waits;
+  }
+
+  /// An evaluation keeps nothing for a backward pass.
+  bool offloads() const {
+    return inputs_.scenario.training.activation_offload && inputs_.purpose != Purpose::evaluation;
+  }
+  bool offloaded(const Slot& slot, std::size_t layer) const {
+    return offloads() &&
+           is_offloaded(inputs_.workload, inputs_.scenario.training, part(slot.chunk), layer);
   }
 
   strategy::Waits take_waits() { return std::exchange(next_waits_, {}); }
@@ -231,6 +285,7 @@ class Builder {
   int stage_;
   Pipeline pipeline_;
   std::unique_ptr<strategy::Communication> communication_;
+  ActivationCopies copies_;
   StageProgram out_;
   std::vector<int> first_layer_;                           ///< per chunk, in the stage's workload
   std::vector<std::size_t> first_slot_[2], last_slot_[2];  ///< per direction and chunk

@@ -122,6 +122,8 @@ StepBound step_bound(const spec::Scenario& scenario, const cost::Profile& profil
   const auto count = static_cast<double>(spec::micro_batches(scenario));
   const Seconds step(profile.number("host.step_s"));
   const Seconds each(profile.number("host.micro_batch_s"));
+  // Nobody sends gradients to stages whose layers are frozen: they begin their next step early.
+  const bool returns = scenario.training.frozen_layers == 0;
   StepBound longest;
   // Behind the first stage the host's work for the first micro-batch is done when it arrives.
   const Seconds host = step + count * each;
@@ -132,7 +134,9 @@ StepBound step_bound(const spec::Scenario& scenario, const cost::Profile& profil
     // Behind its last input gradient a stage has s + 1 weight gradients left, if they come apart.
     PassTime awaited = work;
     awaited += times_count(-std::min(count, stage + 1.0), one.late);
-    for (const StepBound& bound : {bound_of(awaited, host, ways), bound_of(work, host, Seconds(0))})
+    std::vector<StepBound> bounds{bound_of(work, host, Seconds(0))};
+    if (returns) bounds.push_back(bound_of(awaited, host, ways));
+    for (const StepBound& bound : bounds)
       if (bound.time > longest.time) longest = bound;
     ways += one.way_in + one.way_out;
   }

@@ -193,7 +193,8 @@ std::vector<Seconds> durations_of(const PipelineClass& pipeline, std::span<const
 }
 
 bool within_pipeline(graph::Axis axis) {
-  return axis == graph::Axis::pipeline || axis == graph::Axis::embedding;
+  return axis == graph::Axis::pipeline || axis == graph::Axis::embedding ||
+         axis == graph::Axis::tensor;
 }
 
 namespace {

@@ -68,9 +68,9 @@ struct Copy {
   int pipelines = 1;
 };
 
-/// The graph with a copy of every class per pipeline. Messages between stages stay within a copy
-/// and share its links as if all copies sent at once, as the graph counts them; all other
-/// collectives wait for all copies.
+/// The graph with a copy of every class per pipeline. Messages between stages and calls of
+/// tensor-parallel groups stay within a copy and share its links as if all copies sent at once, as
+/// the graph counts them; all other collectives wait for all copies.
 graph::StepGraph copied(const graph::StepGraph& graph, std::span<const Copy> copies);
 
 /// Whether a collective is one per pipeline.

@@ -82,13 +82,14 @@ std::optional<result::Infeasible> too_much_for_hosts(const spec::Scenario& scena
   const int gpus = std::min(cluster.gpus, cluster.gpus_per_node);
   const Bytes need = memory.host * gpus;
   if (need <= cluster.host_memory) return std::nullopt;
-  return result::Infeasible{.reason = "does not fit in host memory: offloaded state of a node's " +
-                                      std::to_string(gpus) + " GPUs needs " + text_of(need) +
-                                      " of " + text_of(cluster.host_memory),
-                            .need = need,
-                            .have = cluster.host_memory,
-                            .hint = "leave a part out of strategy.offload",
-                            .memory = memory_of(scenario, memory)};
+  return result::Infeasible{
+      .reason = "does not fit in host memory: what a node's " + std::to_string(gpus) +
+                " GPUs offload needs " + text_of(need) + " of " + text_of(cluster.host_memory),
+      .need = need,
+      .have = cluster.host_memory,
+      .hint = scenario.training.activation_offload ? "lower training.offload_layers"
+                                                   : "leave a part out of strategy.offload",
+      .memory = memory_of(scenario, memory)};
 }
 
 /// [M77] Step times under the profile's drawn numbers, model discrepancy included.

@@ -170,6 +170,15 @@ std::vector<Key> training_keys() {
        "activations computed again in the backward pass"},
       {"training", "recompute_layers", optional_integer(AT(training.recompute_layers), {0, 10'000}),
        kFromSpec, "only so many layers of each pipeline stage, from its first; none is all"},
+      {"training", "activation_offload", flag(AT(training.activation_offload)), kFromSpec,
+       "activations wait in host memory for their backward pass, two layers at a time on the way"},
+      {"training", "offload_layers", optional_integer(AT(training.offload_layers), {0, 10'000}),
+       kFromSpec,
+       "activation_offload: only so many layers of each pipeline stage, or chunk of it, from its "
+       "first; none is all"},
+      {"training", "gradient_sync", choice(AT(training.gradient_sync)), kFromSpec,
+       "dense, unsharded: gradients are summed once per step, or behind every micro-batch as "
+       "PyTorch's DDP does without no_sync"},
       {"training", "attention", choice(AT(training.attention)), kFromSpec,
        "attention core: flash (the library the profile knows), an older one, or two batched "
        "products and a softmax that write all scores"},

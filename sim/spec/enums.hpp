@@ -94,6 +94,11 @@ SCAPESIM_NAMES(Dispatcher, {all_to_all, "all_to_all"}, {per_rank, "per_rank"},
 enum class Loss { unfused, fused, pytorch };
 SCAPESIM_NAMES(Loss, {unfused, "unfused"}, {fused, "fused"}, {pytorch, "pytorch"})
 
+/// When unsharded gradients are summed over ranks: once per step, or behind every backward pass, as
+/// PyTorch's DDP does without no_sync.
+enum class GradientSync { step, micro_batch };
+SCAPESIM_NAMES(GradientSync, {step, "step"}, {micro_batch, "micro_batch"})
+
 /// How attention sees the whole sequence under context parallelism: keys and values pass around a
 /// ring, or an all-to-all turns sequence shards into head shards (Ulysses).
 enum class ContextMethod { ring, all_to_all };

@@ -195,22 +195,72 @@ void check_training(const Scenario& scenario, Violations& list) {
     not_simulated(list, "training.optimizer", "lamb", "adams, adamw or sgd");
 }
 
+void check_hosts(const Cluster& cluster, const std::string& key, Violations& list) {
+  if (cluster.host_link.bandwidth.si() <= 0)
+    list.push_back(
+        {key, "the cluster has no link to host memory", "set cluster.host_link_bandwidth"});
+  if (cluster.host_memory.si() <= 0)
+    list.push_back({key, "the cluster has no host memory", "set cluster.host_memory"});
+  if (cluster.host_memory_bandwidth.si() <= 0)
+    list.push_back(
+        {key, "the cluster has no host memory bandwidth", "set cluster.host_memory_bandwidth"});
+}
+
+/// Most transformer layers of a part of the model.
+int most_layers(const Scenario& scenario) {
+  const Parallelism& p = scenario.parallelism;
+  if (!p.stage_layers.empty()) return std::ranges::max(p.stage_layers);
+  const std::int64_t parts = std::int64_t{p.pp} * p.virtual_stages;
+  return static_cast<int>((scenario.model.layers + parts - 1) / parts);
+}
+
+void check_activation_offload(const Scenario& scenario, Violations& list) {
+  const Training& training = scenario.training;
+  const Schedule schedule = scenario.parallelism.schedule;
+  if (!training.activation_offload) {
+    if (training.offload_layers)
+      list.push_back({"training.offload_layers", "nothing is offloaded",
+                      "set training.activation_offload or leave offload_layers out"});
+    return;
+  }
+  check_hosts(scenario.cluster, "training.activation_offload", list);
+  if (training.offload_layers && *training.offload_layers > most_layers(scenario))
+    list.push_back({"training.offload_layers",
+                    fmt::format("a part of the model has {} layers, not {}", most_layers(scenario),
+                                *training.offload_layers),
+                    "fewer, or leave it out: all"});
+  if (halves(schedule))
+    list.push_back({"training.activation_offload",
+                    fmt::format("{} needs a layer's activations twice in its backward pass, they "
+                                "are copied in once",
+                                name_of(schedule)),
+                    "schedule = \"1f1b\" or \"interleaved\""});
+  if (scenario.strategy.method == Method::local_sgd)
+    list.push_back({"training.activation_offload", "copies of local steps are not simulated",
+                    "another strategy.method"});
+}
+
+void check_gradient_sync(const Scenario& scenario, Violations& list) {
+  if (scenario.training.gradient_sync == GradientSync::step) return;
+  const Strategy& strategy = scenario.strategy;
+  if (strategy.method != Method::dense || strategy.sharding != Sharding::none)
+    list.push_back({"training.gradient_sync",
+                    fmt::format("{} with sharding {} has a rule of its own",
+                                name_of(strategy.method), name_of(strategy.sharding)),
+                    "leave it out: it is for dense gradients without sharding"});
+  if (scenario.parallelism.pp > 1)
+    list.push_back({"training.gradient_sync",
+                    "gradients of every micro-batch of a pipeline are not summed apart",
+                    "leave it out, or set pp = 1"});
+}
+
 void check_offload(const Scenario& scenario, Violations& list) {
   const Strategy& strategy = scenario.strategy;
-  const Cluster& cluster = scenario.cluster;
   if (!strategy.offload.residual && !strategy.offload.replica) return;
   if (strategy.offload.replica && strategy.sharding != Sharding::zero1)
     list.push_back({"strategy.offload", "there is no replica without the distributed optimizer",
                     "set strategy.sharding = \"zero1\" or leave \"replica\" out"});
-  if (cluster.host_link.bandwidth.si() <= 0)
-    list.push_back({"strategy.offload", "the cluster has no link to host memory",
-                    "set cluster.host_link_bandwidth"});
-  if (cluster.host_memory.si() <= 0)
-    list.push_back(
-        {"strategy.offload", "the cluster has no host memory", "set cluster.host_memory"});
-  if (cluster.host_memory_bandwidth.si() <= 0)
-    list.push_back({"strategy.offload", "the cluster has no host memory bandwidth",
-                    "set cluster.host_memory_bandwidth"});
+  check_hosts(scenario.cluster, "strategy.offload", list);
 }
 
 void check_scape(const Scenario& scenario, Violations& list) {
@@ -320,6 +370,8 @@ std::vector<Violation> violations(const Scenario& scenario) {
   check_training(scenario, list);
   check_tuning(scenario, list);
   check_data(scenario, list);
+  check_activation_offload(scenario, list);
+  check_gradient_sync(scenario, list);
   check_strategy(scenario, list);
   check_nic_path(scenario.cluster, list);
   return list;

@@ -119,7 +119,10 @@ struct Training {
   AttentionCore attention = AttentionCore::flash;
   Loss loss = Loss::unfused;
   ElementWise kernels = ElementWise::fused;
-  bool autocast = false;            ///< fp32 weights, cast at each use; fp32 residual stream
+  bool autocast = false;              ///< fp32 weights, cast at each use; fp32 residual stream
+  bool activation_offload = false;    ///< kept activations wait in host memory
+  std::optional<int> offload_layers;  ///< the first of each part of the model only; none: all
+  GradientSync gradient_sync = GradientSync::step;
   bool overlap_gradients = false;   ///< reduce buckets during the backward pass
   std::optional<Bytes> bucket;      ///< none: one buffer for all gradients
   bool overlap_parameters = false;  ///< gather sharded parameters during the next forward pass

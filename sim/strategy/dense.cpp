@@ -74,12 +74,14 @@ class Dense final : public Communication {
   /// Gradients of a whole pass, reduced behind it when nothing overlaps.
   Waits pass_done(Program& program, const LayerPass& pass, OpId op) override {
     Waits waits;
-    if (sharding_of(context_) != spec::Sharding::zero2 || pass.last) return waits;
+    if (!reduces_each() || pass.last) return waits;
     for (Buffer& buffer : buffers_) {
       const bool overlaps = context_.scenario.training.overlap_gradients;
-      if (!overlaps) buffer.waiting = buffer.share.elements;
-      if (buffer.waiting > 0) reduce(program, buffer, buffer.waiting, {{op}});
-      if (!overlaps) also_wait(waits, buffer.reduced);
+      if (!overlaps && syncs_each())
+        reduce_in_buckets(program, buffer, op);
+      else if (!overlaps || buffer.waiting > 0)
+        reduce(program, buffer, overlaps ? buffer.waiting : buffer.share.elements, {{op}});
+      if (!overlaps || syncs_each()) also_wait(waits, buffer.reduced);
     }
     return waits;
   }
@@ -107,9 +109,14 @@ class Dense final : public Communication {
     return sharded(context_) && context_.scenario.training.overlap_parameters;
   }
 
-  bool reduces_after(const LayerPass& pass) const {
-    return pass.last || sharding_of(context_) == spec::Sharding::zero2;
+  /// [M428] Without no_sync DDP sums the gradients of every micro-batch and waits for them.
+  bool syncs_each() const {
+    return context_.scenario.training.gradient_sync == spec::GradientSync::micro_batch;
   }
+  bool reduces_each() const {
+    return syncs_each() || sharding_of(context_) == spec::Sharding::zero2;
+  }
+  bool reduces_after(const LayerPass& pass) const { return pass.last || reduces_each(); }
 
   // [M35] Megatron-LM's default when gradients overlap: 40 million elements, or a million per rank.
   Bytes overlapped_bucket(const Share& share) const {

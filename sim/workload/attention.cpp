@@ -49,7 +49,7 @@ Linear qkv_of(const Shape& s) {
   return layer;
 }
 Linear projection_of(const Shape& s) {
-  Linear layer{"projection", s.hidden, s.attended};
+  Linear layer{.name = "projection", .out = s.hidden, .in = s.attended, .split = Split::rows};
   if (adapts(s, spec::LoraTarget::o_proj)) layer.adapters.push_back({"o_proj", s.hidden});
   return layer;
 }
@@ -58,14 +58,26 @@ void add_latent_tensors(std::vector<Tensor>& list, const spec::Model& model, con
   const Latent latent = latent_of(model, s);
   const bool bias = on_qkv(model);
   if (latent.query > 0) {
-    add_weight(list, {"q down", latent.query, s.hidden}, bias);
-    list.push_back({"q norm", latent.query, true});
+    add_weight(list, {.name = "q down", .out = latent.query, .in = s.hidden, .split = Split::none},
+               bias);
+    list.push_back({.name = "q norm",
+                    .numel = latent.query,
+                    .always_selected = true,
+                    .whole = Whole::sequence});
     add_weight(list, {"q up", s.query, latent.query}, false);
   } else {
     add_weight(list, {"q", s.query, s.hidden}, bias);
   }
-  add_weight(list, {"kv down", latent.key_value + latent.rope, s.hidden}, bias);
-  list.push_back({"kv norm", latent.key_value, true});
+  add_weight(list,
+             {.name = "kv down",
+              .out = latent.key_value + latent.rope,
+              .in = s.hidden,
+              .split = Split::none},
+             bias);
+  list.push_back({.name = "kv norm",
+                  .numel = latent.key_value,
+                  .always_selected = true,
+                  .whole = Whole::sequence});
   add_weight(list, {"kv up", latent.expanded, latent.key_value}, false);
 }
 
@@ -78,8 +90,12 @@ std::vector<Tensor> attention_tensors(const spec::Model& model, const Shape& s) 
     add_weight(list, qkv_of(s), on_qkv(model));
   if (model.qk_norm != spec::QkNorm::none) {
     const bool full = model.qk_norm == spec::QkNorm::full;
-    list.push_back({"q norm", full ? s.query : s.head_dim, true});
-    list.push_back({"k norm", full ? s.key : s.head_dim, true});
+    const Whole whole = full ? Whole::never : Whole::heads;
+    for (const auto& [name, width] : {std::pair{"q norm", s.query}, std::pair{"k norm", s.key}})
+      list.push_back({.name = name,
+                      .numel = full ? width : s.head_dim,
+                      .always_selected = true,
+                      .whole = whole});
   }
   add_weight(list, projection_of(s), on_projection(model));
   return list;

@@ -102,7 +102,9 @@ Bytes loss_bytes(const Shape& s, spec::Loss loss) {
 Linear logits_layer(const Shape& s) {
   return {.name = "logits", .out = s.vocab, .in = s.hidden, .cast = false, .narrowable = false};
 }
-Linear dense_layer(const Shape& s) { return {"mlm dense", s.hidden, s.hidden}; }
+Linear dense_layer(const Shape& s) {
+  return {.name = "mlm dense", .out = s.hidden, .in = s.hidden, .split = Split::none};
+}
 Linear pooler_layer(const Shape& s) { return {"pooler", s.hidden, s.hidden}; }
 
 bool final_norm(const spec::Model& model) {
@@ -214,7 +216,8 @@ Layer head_layer(const spec::Model& model, const spec::Training& training, const
 // [M217] Norms of the hidden state and of the next token's embedding, a projection of both
 // together, a transformer layer, and the shared head with a norm of its own.
 Layer prediction_layer(const spec::Model& model, Layer block, const Layer& head, const Shape& s) {
-  const Linear joined{"joined projection", s.hidden, 2 * s.hidden};
+  const Linear joined{
+      .name = "joined projection", .out = s.hidden, .in = 2 * s.hidden, .split = Split::none};
   Layer layer = std::move(block);
   layer.role = Role::prediction;
   Operations forward;

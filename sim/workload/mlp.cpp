@@ -32,7 +32,7 @@ Linear fc1_of(const Mlp& mlp, const Shape& s) {
   return layer;
 }
 Linear fc2_of(const Mlp& mlp, const Shape& s) {
-  Linear layer{mlp.prefix + "fc2", s.hidden, mlp.ffn};
+  Linear layer{.name = mlp.prefix + "fc2", .out = s.hidden, .in = mlp.ffn, .split = Split::rows};
   if (adapts(s, spec::LoraTarget::down_proj)) layer.adapters.push_back({"down_proj", s.hidden});
   return layer;
 }
@@ -164,7 +164,7 @@ void add_routed_pass(Operations& list, const std::string& name, const Shape& s, 
 constexpr int64_t kRouterPasses = 6;
 
 Linear router_of(const spec::Model& model, const Shape& s) {
-  return {"router", model.experts, s.hidden};
+  return {.name = "router", .out = model.experts, .in = s.hidden, .split = Split::none};
 }
 Mlp experts_of(const Shape& s) { return {"expert ", s.expert_ffn, s.expert_ffn_in}; }
 Mlp shared_of(const Shape& s) { return {"shared ", s.shared_ffn, s.shared_ffn_in}; }
@@ -251,10 +251,12 @@ std::vector<Tensor> expert_tensors(const spec::Model& model, const Shape& s) {
     tensor.numel *= s.experts;
     tensor.rows *= s.experts;
     tensor.expert = true;
+    tensor.whole = Whole::never;
     list.push_back(std::move(tensor));
   }
   if (model.shared_experts > 0) add_mlp_tensors(list, model, s, shared_of(s));
-  if (model.shared_expert_gate) list.push_back({"shared gate.weight", s.hidden});
+  if (model.shared_expert_gate)
+    list.push_back({.name = "shared gate.weight", .numel = s.hidden, .whole = Whole::sequence});
   return list;
 }
 

@@ -334,13 +334,25 @@ void add_norm_tensor(std::vector<Tensor>& list, const std::string& name, const s
   if (model.norm_parameters == spec::NormParameters::none) return;
   const bool with_bias =
       model.norm == spec::Norm::layernorm && model.norm_parameters == spec::NormParameters::usual;
-  list.push_back({name, width * (with_bias ? 2 : 1), true});
+  list.push_back({.name = name,
+                  .numel = width * (with_bias ? 2 : 1),
+                  .always_selected = true,
+                  .whole = Whole::sequence});
 }
 
 void add_weight(std::vector<Tensor>& list, const Linear& layer, bool bias) {
-  list.push_back(
-      {.name = layer.name + ".weight", .numel = layer.out * layer.in, .rows = layer.out});
-  if (bias) list.push_back({layer.name + ".bias", layer.out, true});
+  const auto whole = [&](Split split) {
+    return layer.split == split || layer.split == Split::none ? Whole::sequence : Whole::never;
+  };
+  list.push_back({.name = layer.name + ".weight",
+                  .numel = layer.out * layer.in,
+                  .rows = layer.out,
+                  .whole = whole(Split::none)});
+  if (bias)
+    list.push_back({.name = layer.name + ".bias",
+                    .numel = layer.out,
+                    .always_selected = true,
+                    .whole = whole(Split::rows)});
 }
 
 void add_adapter_tensors(std::vector<Tensor>& list, const Shape& s, const Linear& layer) {

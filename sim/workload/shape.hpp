@@ -73,6 +73,8 @@ void add_gemm(Operations& list, std::string name, std::int64_t m, std::int64_t n
 /// Traffic of `per_token` elements for every token.
 void add_pass(Operations& list, std::string name, const Shape& s, std::int64_t tokens,
               std::int64_t per_token, int launches = 1);
+/// How the ranks of a tensor-parallel group share a weight.
+enum class Split { columns, rows, none };
 /// A linear layer y[tokens,out] = x[tokens,in] W whose sizes are those on the rank. [M212] Columns:
 /// `out` is split over tp and the input is whole; rows: `in` is split and the output is summed
 /// (Shoeybi 2019); with sequence parallelism the sums scatter and the inputs gather
@@ -89,6 +91,7 @@ struct Linear {
   bool cast = true;        ///< in the training precision; logits are not
   bool narrowable = true;  ///< in four bits where frozen matrices are
   std::vector<Adapter> adapters = {};
+  Split split = Split::columns;
 };
 /// [M218] Quantises an operand of fp8, mxfp8 or nvfp4 products, rows and columns in one kernel.
 void add_cast(Operations& list, const Linear& layer, std::string_view what, const Shape& s,

@@ -42,6 +42,11 @@ Seconds time_of(const Operation& operation, const cost::KernelCosts& costs);
 /// Kernels that the host launches for it; 0 for exchanges.
 int launches_of(const Operation& operation);
 
+/// What tensor-parallel ranks that each hold all of a tensor see of its input: a share of the
+/// sequence with sequence parallelism, all of it without, or always a share of the heads. never:
+/// the tensor is split.
+enum class Whole { never, sequence, heads };
+
 /// A parameter tensor in the order of the optimizer's flat buffer; numel is what the rank holds.
 struct Tensor {
   std::string name;
@@ -50,6 +55,7 @@ struct Tensor {
   bool expert = false;           ///< reduced over expert-data-parallel ranks, not over all data
   std::int64_t rows = 0;         ///< of a matrix, or of all matrices stacked; 0: a vector
   double stored = 0;             ///< of a frozen tensor: bytes of an element
+  Whole whole = Whole::never;
 };
 
 enum class Role { embedding, block, prediction, head };

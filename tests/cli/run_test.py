@@ -237,7 +237,7 @@ class Errors(ProgramTest):
 
 class Lists(ProgramTest):
     def test_every_table_lists_something_in_both_formats(self):
-        for what in ("topologies", "strategies", "collectives", "models", "clusters", "calibrations", "scenarios", "keys"):
+        for what in ("topologies", "strategies", "schedules", "collectives", "models", "clusters", "calibrations", "scenarios", "keys"):
             with self.subTest(what):
                 document = self.document("list", what)
                 self.assertEqual(document["schema"], "scapesim.list/1")

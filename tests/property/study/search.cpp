@@ -157,6 +157,15 @@ TEST_CASE("[M420] slow parts do not make a step shorter than its bound") {
   }
 }
 
+TEST_CASE("[M420] stages of frozen layers, which wait for nobody, keep to the bound") {
+  study::Series series{small_scenario(0), profile_for(0)};
+  series.scenario.training.frozen_layers = 2;
+  for (const Simulated& one : simulate_all(series, series.scenario.cluster.gpus)) {
+    INFO(text_of(one.split));
+    CHECK(bound_of(series, one.split).time.si() <= one.time * (1 + 1e-9));
+  }
+}
+
 TEST_CASE("of what does not fit the smallest is named") {
   study::Series series{small_scenario(0), profile_for(0)};
   series.scenario.cluster.gpu.memory = Bytes(5e7);

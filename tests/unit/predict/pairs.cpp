@@ -45,7 +45,8 @@ double hidden(double f, double fx, double b, double bx) {
 
 }  // namespace
 
-TEST_CASE("[M426] two passes take as long as the longer of kernels, exchanges and each pass alone") {
+TEST_CASE(
+    "[M426] two passes take as long as the longer of kernels, exchanges and each pass alone") {
   CHECK(hidden(3, 1, 5, 2) == Approx(1));            // kernels of 8 cover exchanges of 3
   CHECK(hidden(1, 4, 2, 4) == Approx(1 - 5.0 / 8));  // exchanges of 8 beside kernels of 3
   CHECK(hidden(1, 6, 1, 0) == Approx(1 - 5.0 / 6));  // its own kernels hide nothing of a pass
@@ -89,16 +90,15 @@ TEST_CASE("[M426] a pass of a pair is shorter by its share of what the pair hide
   for (const double slowdown : {1.0, 2.0}) {
     const double at_pace = layers.hidden_share(pair, slowdown);
     CHECK(at_pace >= share);  // slower kernels hide more
-    const Seconds whole = layers.slowed(parts[1].begin, parts[1].end, plan::Pass::forward, slowdown);
+    const Seconds whole =
+        layers.slowed(parts[1].begin, parts[1].end, plan::Pass::forward, slowdown);
     CHECK(layers.slowed(parts[1].begin, parts[1].end, plan::Pass::forward, slowdown, at_pace) <
           whole);
   }
   const plan::PassCost forward =
       layers.part(parts[1].begin, parts[1].end, plan::Pass::forward, share);
-  CHECK(forward.time.si() == Approx(layers
-                                        .slowed(parts[1].begin, parts[1].end, plan::Pass::forward,
-                                                1, share)
-                                        .si()));
+  CHECK(forward.time.si() ==
+        Approx(layers.slowed(parts[1].begin, parts[1].end, plan::Pass::forward, 1, share).si()));
 }
 
 TEST_CASE("[M425] tied embeddings of a V are one, on the first stage") {
