@@ -121,11 +121,47 @@ void use_power(Profile& profile, std::string_view part) {
 void assume_sustained(Profile& profile, std::string_view part) {
   assume(profile, "gemm.scale", 0.95, 0.85, 1, Factor::gemm,
          "sustained clocks of training, 85 to 100 % of those of benchmarks; no run fitted");
+  // H100 and H200 run bf16 products of Llama 70B's sizes (k of 8,192) at about 720 TFLOP/s; the
+  // curve follows the best kernels of searches.
+  if (part.starts_with("H100") || part.starts_with("H200")) {
+    constexpr double kMeasured = 720e12, kWidth = 8192 * 2;
+    const double curve = data_sheet(part).peak_bf16.si() * profile.number("gemm.efficiency") /
+                         (1 + profile.number("gemm.k_half_B") / kWidth);
+    profile.numbers["gemm.scale"] = {
+        kMeasured / curve,
+        0.85,
+        1,
+        Factor::gemm,
+        {Provenance::published,
+         "bf16 products of Llama 70B's sizes at about 720 TFLOP/s on H100 and H200 (SemiAnalysis, "
+         "MI300X vs H100 vs H200 training benchmark, December 2024) over the curve, which follows "
+         "the best kernels of searches"}};
+  }
   // The power limit is the module's, processor included, and each site sets its own.
   if (part.starts_with("GH200"))
     assume(profile, "gemm.scale", 0.75, 0.5, 0.95, Factor::gemm,
            "between what two sites sustain in training: 0.90 on Vista, 0.54 on JUPITER");
   assume(profile, "model.discrepancy", 1, 0.9, 1.1, Factor::model, "no training run fitted");
+}
+
+/// [M405] [M406] GPUs that work together.
+void use_fleet(Profile& profile) {
+  // Sinha et al. 2022, five clusters of V100 and MI60: 8 % between the ends of the box plots, which
+  // of a normal distribution are 5.4 standard deviations apart.
+  constexpr double kBetweenEnds = 0.08, kDeviationsBetweenEnds = 5.4;
+  const double spread = kBetweenEnds / kDeviationsBetweenEnds;
+  assume(profile, "gpu.speed_spread", spread, spread / 3, 2 * spread, Factor::gemm,
+         "as of V100 and MI60: 8 % between the ends of box plots of compute-bound programs on five "
+         "clusters, 5.4 standard deviations (Sinha et al., SC22, arXiv 2208.11035)");
+  profile.numbers["gpu.overlap_slowdown"] = {
+      0.189,
+      0.05,
+      0.4,
+      Factor::gemm,
+      {Provenance::published,
+       "computation beside communication takes 18.9 % longer on average, 40 % at most, over "
+       "training "
+       "on H100, A100, MI210 and MI250 (Lee et al. 2025, arXiv 2507.03114)"}};
 }
 
 void use_launch(Profile& profile) {
@@ -323,6 +359,7 @@ std::map<std::string, Profile, std::less<>> gpu_profiles(const KernelData& data,
       add_generations(profile, triton, is_hopper ? Cores::hopper : Cores::ampere);
     add_unaligned(profile, part);
     assume_sustained(profile, part);
+    use_fleet(profile);
     use_power(profile, part);
   }
   return profiles;

@@ -73,6 +73,10 @@ constexpr Use kA10080Efa[] = {{"lambda-h100-4-gpus", kOther},
                               {"rtx-6000d-all-to-all", kOther},
                               {"a100-four-nodes-all-reduce", kOther},
                               {"aws-p4de-all-reduce"}};
+constexpr Use kA10080Opa[] = {{"lambda-h100-4-gpus", kOther},
+                              {"rtx-6000d-all-to-all", kOther},
+                              {"oci-a100-40gb-all-reduce", kOther},
+                              {"a100-four-nodes-all-reduce", kOther}};
 constexpr Use kA10040[] = {
     {"lambda-h100-4-gpus", kOther},
     {"rtx-6000d-all-to-all", kOther},
@@ -101,13 +105,28 @@ struct Network {
   std::string_view id;
   std::span<const Use> uses;
   int nvls_ranks = 0;  ///< 0: no NVLink switch
+  /// What NCCL moves per NIC and direction where that is less than its line; 0: no cap.
+  double transport_cap = 0;
+  const char* cap_source = "";
 };
 constexpr Network kNetworks[] = {
-    {"gh200-alps", kAlps},      {"gh200-alps-tcp", kAlpsTcp},  {"gh200-jupiter", kJupiter},
-    {"h100-sxm", kH100, 5},     {"h100-sxm-efa", kH100Efa, 5}, {"h100-sxm-tcpxo", kH100Tcpxo, 5},
-    {"h200-sxm", kH200, 5},     {"a100-sxm-80gb", kA10080},    {"a100-sxm-80gb-efa", kA10080Efa},
-    {"a100-sxm-40gb", kA10040}, {"a100-pcie", kA100Pcie},      {"b200-sxm", kB200, 6},
+    {"gh200-alps", kAlps},
+    {"gh200-alps-tcp", kAlpsTcp},
+    {"gh200-jupiter", kJupiter},
+    {"h100-sxm", kH100, 5},
+    {"h100-sxm-efa", kH100Efa, 5},
+    {"h100-sxm-tcpxo", kH100Tcpxo, 5},
+    {"h200-sxm", kH200, 5},
+    {"a100-sxm-80gb", kA10080},
+    {"a100-sxm-80gb-efa", kA10080Efa},
+    {"a100-sxm-40gb", kA10040},
+    {"a100-pcie", kA100Pcie},
+    {"b200-sxm", kB200, 6},
     {"gb200", kGb200, 6},
+    {"a100-sxm-80gb-opa", kA10080Opa, 0, 5.06e9,
+     "all-reduce of 4 GB over 4 nodes of 8 A100 on Jean Zay, one ring through one adapter: 40.5 "
+     "Gbps (bigscience-workshop/bigscience, experiments/bandwidth/all_reduce_bench-a100-n4.txt); "
+     "its README: NCCL does not use all of Omni-Path"},
 };
 
 /// What holds before any table is read.
@@ -187,6 +206,9 @@ Profile network_numbers(std::string_view profile_id, const std::filesystem::path
     fit_modes(profile, calls, {use.kind, source}, report, gaps);
   }
   widen(profile);
+  if (const double cap = network->transport_cap; cap > 0)
+    profile.numbers["network.transport_cap_Bps"] = {
+        cap, 0.8 * cap, 1.3 * cap, Factor::network, {Provenance::published, network->cap_source}};
   return profile;
 }
 

@@ -43,6 +43,12 @@ Json communication_json(const std::vector<result::Communication>& rows) {
   return list;
 }
 
+Json fleet_json(const result::Fleet& fleet) {
+  return {{"slowest_over_mean", number(fleet.slowest)},
+          {"overlap_slowdown", number(fleet.overlap_slowdown)},
+          {"beside_collectives_s", number(fleet.beside)}};
+}
+
 Json uneven_json(const result::Uneven& u) {
   return {{"even_step_time_s", number(u.even)},
           {"slowdown", number(u.mean / u.even)},
@@ -118,6 +124,8 @@ Json run_json(const result::Run& run) {
   json["breakdown_s"] = breakdown_json(run.breakdown);
   json["communication"] = communication_json(run.communication);
   json["overlap_fraction"] = or_null(run.overlap_fraction);
+  if (run.fleet.slowest > 1 || run.fleet.overlap_slowdown > 0)
+    json["fleet"] = fleet_json(run.fleet);
   if (run.uneven) json["uneven"] = uneven_json(*run.uneven);
   add_data(json, run);
   json["memory_B"] = memory_json(run.memory);

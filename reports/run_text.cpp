@@ -60,6 +60,18 @@ std::string headline(const Run& run) {
           : "");
 }
 
+/// [M405] [M406] What GPUs that work together do to kernels; empty when nothing.
+std::string fleet_text(const Run& run) {
+  std::string out;
+  if (run.fleet.slowest > 1)
+    out = fmt::format("slowest GPU computes {:.1f} % longer than the mean of {}\n",
+                      100 * (run.fleet.slowest - 1), run.gpus);
+  if (run.fleet.beside > Seconds(0))
+    out +=
+        fmt::format("beside      collectives kernels take {} longer\n", text_of(run.fleet.beside));
+  return out;
+}
+
 /// What unequal ranks do to the step; empty when they are equal.
 std::string pace_text(const Run& run) {
   if (!run.uneven) return "";
@@ -241,8 +253,8 @@ std::string runs_text(std::span<const study::Point> points) {
   if (points.size() == 1) {
     const Run* run = study::run_of(points[0]);
     if (run == nullptr) return infeasible_text(points[0]);
-    return headline(*run) + pace_text(*run) + data_text(*run) + price_text(*run) +
-           breakdown_text(*run) + communication_text(*run) + ramp_text(*run) +
+    return headline(*run) + fleet_text(*run) + pace_text(*run) + data_text(*run) +
+           price_text(*run) + breakdown_text(*run) + communication_text(*run) + ramp_text(*run) +
            memory_text(run->memory) + rests_on(points);
   }
   std::string out =

@@ -23,7 +23,7 @@ struct Options {
   ScenarioOptions scenario;
   FormatOptions format;
   std::string tokens, deadline, budget, max_gpus, objective, clusters, utilisation, critical_batch;
-  std::string gpus;
+  std::string gpus, effective_time;
   std::vector<std::string> vary, keep;
   bool search = false;
   int jobs = study::usable_processors();
@@ -33,10 +33,11 @@ struct Options {
 Options with_study(Options options) {
   using enum scenario::StudyKey::Type;
   static constexpr scenario::StudyKey kKeys[] = {
-      {"scenario", text},       {"set", texts},      {"series", text}, {"interval", text},
-      {"tokens", text},         {"deadline", text},  {"budget", text}, {"max_gpus", text},
-      {"clusters", text},       {"objective", text}, {"vary", texts},  {"utilisation", text},
-      {"critical_batch", text}, {"search", flag},    {"gpus", text},   {"keep", texts}};
+      {"scenario", text},       {"set", texts},           {"series", text}, {"interval", text},
+      {"tokens", text},         {"deadline", text},       {"budget", text}, {"max_gpus", text},
+      {"clusters", text},       {"objective", text},      {"vary", texts},  {"utilisation", text},
+      {"effective_time", text}, {"critical_batch", text}, {"search", flag}, {"gpus", text},
+      {"keep", texts}};
   const auto study = scenario::read_study(options.scenario.file, "plan", kKeys);
   if (!study) return options;
   std::pair<const char*, std::string*> texts_of[] = {{"tokens", &options.tokens},
@@ -46,6 +47,7 @@ Options with_study(Options options) {
                                                      {"clusters", &options.clusters},
                                                      {"objective", &options.objective},
                                                      {"utilisation", &options.utilisation},
+                                                     {"effective_time", &options.effective_time},
                                                      {"critical_batch", &options.critical_batch},
                                                      {"gpus", &options.gpus}};
   for (const auto& [name, option] : texts_of) {
@@ -183,6 +185,9 @@ study::Goal goal_of(const Options& options, const std::vector<study::Series>& se
   goal.base_batch = Tokens(static_cast<double>(training.global_batch * training.sequence));
   if (!options.utilisation.empty())
     goal.utilisation = share_of(options.utilisation, "--utilisation");
+  goal.effective_time = options.effective_time.empty()
+                            ? study::kEffectiveTime
+                            : share_of(options.effective_time, "--effective-time");
   return goal;
 }
 
@@ -290,6 +295,11 @@ Action declare_plan(CLI::App& app) {
       ->type_name("WORD");
   app.add_option("--utilisation", options->utilisation,
                  "Share of the calendar in which the job runs (default: 100%)")
+      ->type_name("SHARE");
+  app.add_option("--effective-time", options->effective_time,
+                 "Share of the hours held in which training goes on, at most; failures that the "
+                 "cluster states count in what is lost (default: 90%, as Llama 3 and MegaScale "
+                 "report)")
       ->type_name("SHARE");
   app.add_option("--critical-batch", options->critical_batch,
                  "Critical batch in tokens: a varied training.global_batch then needs more tokens "

@@ -58,10 +58,10 @@ double large_gemm_efficiency(const Profile& profile, spec::Precision precision) 
 /// [M451] What libraries run where rows do not begin at multiples of 16 bytes; as fast as aligned
 /// products where the profile does not say.
 FlopsPerSecond unaligned_rate(const Profile& profile, const spec::Gpu& gpu,
-                              spec::Precision precision, FlopsPerSecond aligned) {
+                              spec::Precision precision, FlopsPerSecond aligned, double pace) {
   if (!profile.has("gemm.unaligned_efficiency") || precision == spec::Precision::fp32)
     return aligned;
-  return std::min(aligned, gpu.peak_bf16 * profile.number("gemm.unaligned_efficiency"));
+  return std::min(aligned, gpu.peak_bf16 * (profile.number("gemm.unaligned_efficiency") * pace));
 }
 
 /// Queries of one block of flash attention.
@@ -148,10 +148,38 @@ Flops flops_of(const Attention& attention) {
                visible_pairs(attention));
 }
 
-KernelCosts::KernelCosts(const Profile& profile, const spec::Gpu& gpu, spec::Precision precision)
+// [M405] Blom 1958: the quantile at (n - 3/8) / (n + 1/4), within 1 % of the expectation from 8 on.
+double expected_largest(int draws) { return normal_quantile((draws - 0.375) / (draws + 0.25)); }
+
+// [M405] A step waits for the slowest of the job's GPUs.
+Fleet fleet_of(const Profile& profile, const spec::Cluster& cluster) {
+  const double spread = cluster.speed_spread.value_or(number_or(profile, "gpu.speed_spread", 0));
+  return {.slowest = 1 + spread * expected_largest(cluster.gpus),
+          .overlap_slowdown =
+              cluster.overlap_slowdown.value_or(number_or(profile, "gpu.overlap_slowdown", 0))};
+}
+
+// [M406] The kernel goes on at 1 / (1 + c) of its pace until one of the two has ended.
+Seconds added_beside(Seconds exchange, Seconds kernel, double overlap_slowdown) {
+  const double c = overlap_slowdown;
+  return std::min(c * kernel, c / (1 + c) * exchange);
+}
+
+namespace {
+
+/// [M405] [M408] Pace of arithmetic over that of benchmarks.
+double pace_of(const Profile& profile, const Fleet& fleet) {
+  return number_or(profile, "gpu.clock_scale", 1) / fleet.slowest;
+}
+
+}  // namespace
+
+KernelCosts::KernelCosts(const Profile& profile, const spec::Gpu& gpu, spec::Precision precision,
+                         const Fleet& fleet)
     : gemm_rate_(peak(gpu, precision) *
-                 (large_gemm_efficiency(profile, precision) * profile.number("gemm.scale"))),
-      unaligned_rate_(unaligned_rate(profile, gpu, precision, gemm_rate_)),
+                 (large_gemm_efficiency(profile, precision) * profile.number("gemm.scale")) *
+                 pace_of(profile, fleet)),
+      unaligned_rate_(unaligned_rate(profile, gpu, precision, gemm_rate_, pace_of(profile, fleet))),
       element_bytes_(bytes_per_element(precision)),
       k_half_(profile.number("gemm.k_half_B")),
       k_half_added_(number_or(profile, "gemm.k_half_accumulate_B", k_half_)),
@@ -162,14 +190,16 @@ KernelCosts::KernelCosts(const Profile& profile, const spec::Gpu& gpu, spec::Pre
       group_launch_(number_or(profile, "gemm.group_launch_s", profile.number("hbm.launch_s"))),
       multiprocessors_(gpu.multiprocessors),
       // Attention stays in bf16 beside narrower GEMMs.
-      attention_peak_(precision == spec::Precision::fp32 ? gpu.peak_tf32 : gpu.peak_bf16),
+      attention_peak_((precision == spec::Precision::fp32 ? gpu.peak_tf32 : gpu.peak_bf16) *
+                      pace_of(profile, fleet)),
       backward_ratio_(profile.number("attention.backward_ratio")),
       half_waves_(number_or(profile, "attention.half_waves", 0)),
       backward_half_waves_(number_or(profile, "attention.backward_half_waves", 0)),
       diagonal_(number_or(profile, "attention.diagonal_tokens", 0)),
       hbm_(profile.number("hbm.bandwidth_Bps")),
       launch_(profile.number("hbm.launch_s")),
-      host_launch_(number_or(profile, "host.launch_s", 0)) {
+      host_launch_(number_or(profile, "host.launch_s", 0)),
+      overlap_slowdown_(fleet.overlap_slowdown) {
   constexpr std::string_view kKernel = "kernel.";
   for (const auto& [key, curve] : profile.curves)
     if (key.starts_with(kKernel)) kernel_curves_.emplace(key.substr(kKernel.size()), curve);

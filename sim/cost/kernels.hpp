@@ -56,16 +56,35 @@ Flops flops_of(const Gemm& gemm);
 double visible_pairs(const Attention& attention);
 Flops flops_of(const Attention& attention);
 
+/// Of equal GPUs that work together.
+struct Fleet {
+  double slowest = 1;           ///< [M405] what the slowest takes to compute, over the mean
+  double overlap_slowdown = 0;  ///< [M406] share by which kernels beside a collective take longer
+};
+
+/// [M405] Expected largest of so many standard normal draws; 0 for one.
+double expected_largest(int draws);
+
+/// What a job's GPUs do to each other's kernels: the cluster's word, or else the profile's.
+Fleet fleet_of(const Profile& profile, const spec::Cluster& cluster);
+
+/// [M406] What an exchange of time `exchange` adds to a kernel of time `kernel` that it runs
+/// beside.
+Seconds added_beside(Seconds exchange, Seconds kernel, double overlap_slowdown);
+
 /// The numbers of a profile that kernels need, read once.
 class KernelCosts {
  public:
-  KernelCosts(const Profile& profile, const spec::Gpu& gpu, spec::Precision precision);
+  KernelCosts(const Profile& profile, const spec::Gpu& gpu, spec::Precision precision,
+              const Fleet& fleet = {});
 
   Seconds time(const Gemm& gemm) const;            ///< [M10]
   Seconds time(const Attention& attention) const;  ///< [M12]
   Seconds time(const Pass& pass) const;            ///< [M13]
   /// [M177] What the host takes to launch so many kernels; 0 where launches never hold a GPU up.
   Seconds launch_time(int kernels) const { return static_cast<double>(kernels) * host_launch_; }
+  /// [M406]
+  double overlap_slowdown() const { return overlap_slowdown_; }
 
  private:
   Seconds arithmetic(const Gemm& gemm) const;
@@ -97,6 +116,7 @@ class KernelCosts {
   BytesPerSecond hbm_;
   Seconds launch_;
   Seconds host_launch_;
+  double overlap_slowdown_;
   std::array<Curve, 3> attention_curves_;
   std::map<std::string, Curve, std::less<>> kernel_curves_;  ///< by kernel
   std::optional<std::array<Curve, 3>> backward_curves_;      ///< where all widths have one

@@ -68,11 +68,14 @@ struct Sum {
   PaceOfPass pace;
 };
 
-/// Ends an exchange that ran beside `time` of an operation.
+/// Ends an exchange that ran beside `time` of an operation. [M406] which it slowed down.
 void end_exchange(Sum& both, std::optional<Beside>& running, Seconds time) {
   if (!running) return;
   PassCost& sum = both.cost;
-  running->exchange.exposed = std::max(running->exchange.time - time, Seconds(0));
+  const Seconds added =
+      cost::added_beside(running->exchange.time, time, both.pace.overlap_slowdown);
+  sum.time += added;
+  running->exchange.exposed = std::max(running->exchange.time - time - added, Seconds(0));
   if (time > Seconds(0))
     both.pace.beside.push_back({running->exchange.time, time});
   else
@@ -88,6 +91,7 @@ void end_exchange(Sum& both, std::optional<Beside>& running, Seconds time) {
 Sum cost_of(const Operations& operations, Pass pass, const cost::KernelCosts& costs,
             const ExchangeTimes& exchanges) {
   Sum sum;
+  sum.pace.overlap_slowdown = costs.overlap_slowdown();
   std::optional<Beside> running;
   int launches = 0;
   for (const Operation& operation : operations) {
@@ -153,8 +157,11 @@ void for_each_exchange(const workload::Workload& workload, Visit visit) {
 
 Seconds PaceOfPass::at(double slowdown) const {
   Seconds time = slowdown * kernels + exchanges;
-  for (const ExchangeBeside& pair : beside)
-    time += std::max(pair.exchange - slowdown * pair.kernel, Seconds(0));
+  for (const ExchangeBeside& pair : beside) {
+    const Seconds kernel = slowdown * pair.kernel;
+    const Seconds added = cost::added_beside(pair.exchange, kernel, overlap_slowdown);
+    time += added + std::max(pair.exchange - kernel - added, Seconds(0));
+  }
   return std::max(time, launches);
 }
 

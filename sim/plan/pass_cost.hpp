@@ -27,6 +27,7 @@ struct PaceOfPass {
   Seconds exchanges;  ///< that hold the kernels up
   std::vector<ExchangeBeside> beside;
   Seconds launches;
+  double overlap_slowdown = 0;  ///< [M406] of the kernels beside exchanges
   Seconds at(double slowdown) const;
 };
 

@@ -178,7 +178,8 @@ void add_network(graph::StepGraph& graph, std::vector<StageProgram>& stages,
 
 StepPlan step_plan(const spec::Scenario& scenario, const workload::Workload& workload,
                    const cost::Profile& profile, const topology::Fabric& fabric, Purpose purpose) {
-  const cost::KernelCosts costs(profile, scenario.cluster.gpu, scenario.training.precision);
+  const cost::KernelCosts costs(profile, scenario.cluster.gpu, scenario.training.precision,
+                                cost::fleet_of(profile, scenario.cluster));
   const graph::Mesh mesh = graph::mesh_of(scenario);
   const Seats seats{mesh, fabric, topology::placement(scenario.cluster)};
   const ExchangeTimes exchanges(workload, seats, profile, scenario.collectives);
@@ -223,10 +224,14 @@ std::vector<Seconds> StepPlan::durations(std::size_t rank_class, double slowdown
   std::map<std::tuple<std::size_t, std::size_t, Pass, std::optional<Pair>>, Seconds> known;
   for (const PassOp& pass : passes[rank_class]) {
     const auto [entry, is_new] = known.try_emplace({pass.begin, pass.end, pass.pass, pass.pair});
-    if (is_new)
-      entry->second = layers.slowed(pass.begin, pass.end, pass.pass, slowdown,
-                                    pass.pair ? layers.hidden_share(*pass.pair, slowdown) : 0);
-    list[index(pass.op)] = entry->second;
+    const auto at = [&](double factor) {
+      return layers.slowed(pass.begin, pass.end, pass.pass, factor,
+                           pass.pair ? layers.hidden_share(*pass.pair, factor) : 0);
+    };
+    if (is_new) entry->second = at(slowdown) - at(1);
+    // [M406] The duration holds what collectives beside the pass add.
+    list[index(pass.op)] =
+        graph.classes[rank_class].operations[index(pass.op)].duration + entry->second;
   }
   return list;
 }

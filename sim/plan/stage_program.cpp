@@ -15,7 +15,8 @@ using graph::OpId;
 using strategy::Direction;
 using strategy::LayerPass;
 
-constexpr std::string_view kKernels = "gemm.*, attention.*, hbm.bandwidth_Bps, host.launch_s";
+constexpr std::string_view kKernels =
+    "gemm.*, attention.*, hbm.bandwidth_Bps, host.launch_s, gpu.*";
 constexpr std::string_view kExchanges = ", network.*";
 
 OpId append(strategy::Program& program, graph::Operation operation) {

@@ -95,7 +95,8 @@ std::vector<Kernel> kernels_of(const spec::Scenario& scenario, const cost::Profi
   const workload::Workload workload =
       workload::workload_of(scenario.model, scenario.training, scenario.parallelism);
   const spec::Precision precision = scenario.training.precision;
-  const cost::KernelCosts costs(profile, scenario.cluster.gpu, precision);
+  const cost::KernelCosts costs(profile, scenario.cluster.gpu, precision,
+                                cost::fleet_of(profile, scenario.cluster));
   std::map<std::tuple<std::string, std::string, double>, Kernel> kernels;
   for (const workload::Layer& layer : workload.layers)
     for (const auto* operations : {&layer.forward, &layer.backward})

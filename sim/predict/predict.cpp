@@ -8,10 +8,12 @@
 #include "sim/base/file.hpp"
 #include "sim/base/unit_text.hpp"
 #include "sim/base/version.hpp"
+#include "sim/cost/kernels.hpp"
 #include "sim/engine/chunk.hpp"
 #include "sim/plan/memory.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/plan/step_plan.hpp"
+#include "sim/predict/beside.hpp"
 #include "sim/predict/uneven.hpp"
 #include "sim/predict/used_keys.hpp"
 #include "sim/predict/warnings.hpp"
@@ -33,6 +35,11 @@ result::Memory memory_of(const spec::Scenario& scenario, const plan::MemoryNeed&
           .total = need.total,
           .context = need.context,
           .capacity = scenario.cluster.gpu.memory};
+}
+
+result::Fleet fleet_of(const spec::Scenario& scenario, const cost::Profile& profile) {
+  const cost::Fleet fleet = cost::fleet_of(profile, scenario.cluster);
+  return {.slowest = fleet.slowest, .overlap_slowdown = fleet.overlap_slowdown, .beside = {}};
 }
 
 /// What would make the plan fit, judged by its largest terms.
@@ -107,10 +114,11 @@ std::vector<Seconds> drawn_step_times(const spec::Scenario& scenario,
   return times;
 }
 
-/// Unequal ranks stretch every draw as they stretch the step itself.
-void add_interval(result::Run& run, std::vector<Seconds> drawn) {
-  if (run.uneven)
-    for (Seconds& time : drawn) time = run.uneven->mean / run.uneven->even * time;
+/// Unequal ranks and collectives beside kernels stretch every draw as they stretch the step itself,
+/// which takes `alone` without them.
+void add_interval(result::Run& run, std::vector<Seconds> drawn, Seconds alone) {
+  if (run.step_time != alone)
+    for (Seconds& time : drawn) time = run.step_time / alone * time;
   run.step_time_low = run.step_time_high = run.step_time;
   if (drawn.empty()) return;
   const result::Interval interval = result::interval_of(drawn, run.step_time, run.interval_level);
@@ -292,6 +300,15 @@ Prediction predict(const spec::Scenario& scenario, const cost::Profile& profile,
   add_data(run, scenario, workload, profile, fabric);
   if (scenario.training.stalls.evaluation_interval > 0)
     run.evaluation = evaluation_of(job, work, profile, fabric);
+  const Seconds alone = run.step_time;
+  run.fleet = fleet_of(scenario, profile);
+  if (run.fleet.overlap_slowdown > 0) {
+    run.fleet.beside = slow_beside_collectives(plan.graph, timeline, run.fleet.overlap_slowdown);
+    if (run.fleet.beside > Seconds(0)) {
+      timeline = engine::replay(plan.graph, {.driver = options.driver});
+      run.step_time = result::step_time(plan.graph, timeline);
+    }
+  }
   if (plan::is_uneven(scenario)) {
     UnevenRun uneven = uneven_run(job, work, profile, fabric, plan, timeline, options.driver);
     run.step_time = uneven.spread.mean;
@@ -303,7 +320,7 @@ Prediction predict(const spec::Scenario& scenario, const cost::Profile& profile,
   add_typical(run, result::metrics_of(graph, timeline));
   run.memory = memory;
   add_rates(run, scenario, workload, profile);
-  add_interval(run, drawn_step_times(job, work, profile, fabric, options.interval_draws));
+  add_interval(run, drawn_step_times(job, work, profile, fabric, options.interval_draws), alone);
   run.warnings = warnings_of(scenario, profile, graph, timeline);
   return {std::move(run), std::move(plan.graph), std::move(timeline)};
 }

@@ -90,6 +90,13 @@ struct RampRow {
   Seconds step_time;
 };
 
+/// What equal GPUs that work together do to the step's kernels.
+struct Fleet {
+  double slowest = 1;           ///< [M405] what the slowest takes to compute, over the mean
+  double overlap_slowdown = 0;  ///< [M406] of kernels beside collectives
+  Seconds beside;               ///< what that adds to the kernels of a step, outside layers
+};
+
 struct Run {
   std::string scenario;
   std::string series;
@@ -107,6 +114,7 @@ struct Run {
   std::optional<double> efficiency;
   Breakdown breakdown;
   std::vector<Communication> communication;
+  Fleet fleet;
   std::optional<Uneven> uneven;            ///< none when all ranks compute alike
   std::optional<Trained> trained;          ///< none when all parameters are
   std::optional<DocumentUse> documents;    ///< none when each fills a sequence

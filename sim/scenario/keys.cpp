@@ -480,6 +480,14 @@ std::vector<Key> cluster_keys() {
        "GPUs and nodes that compute slower than the others, and how many times as long they take"},
       {"cluster", "other_gpus", other_gpus(), kFromSpec,
        "nodes with another GPU: that of a cluster preset, computing as a profile says"},
+      {"cluster", "speed_spread", optional_number(AT(cluster.speed_spread), {0, 0.2}),
+       derived("the profile's gpu.speed_spread"),
+       "standard deviation of what equal GPUs take to compute the same, over its mean; a step "
+       "waits "
+       "for the slowest. 0: all alike"},
+      {"cluster", "overlap_slowdown", optional_number(AT(cluster.overlap_slowdown), {0, 1}),
+       derived("the profile's gpu.overlap_slowdown"),
+       "how much longer kernels take while a collective runs beside them; 0: no longer"},
   };
 }
 

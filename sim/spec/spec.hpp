@@ -339,6 +339,8 @@ struct Cluster {
       storage_bandwidth;  ///< that a checkpoint is written with, whole job
   std::vector<Straggler> stragglers;
   std::vector<OtherGpus> other_gpus;
+  std::optional<double> speed_spread;      ///< [M405] between equal GPUs; none: the profile's
+  std::optional<double> overlap_slowdown;  ///< [M406] beside a collective; none: the profile's
 };
 
 struct Calibration {

@@ -231,7 +231,9 @@ RunPlan plan_of(const spec::Scenario& scenario, const std::string& calibration,
         tokens_factor(batch_tokens(scenario), goal.base_batch->si(), goal.critical_batch->si());
   add_steps(plan, run);
   plan.failures = failures_of(scenario);
-  plan.busy = busy_time(scenario, plan.training, plan.failures);
+  // [M407] Failures are a part of what is lost.
+  plan.busy = std::max(busy_time(scenario, plan.training, plan.failures),
+                       plan.training / goal.effective_time);
   if (plan.failures) plan.failures->expected = plan.busy / plan.failures->job_mtbf;
   plan.time = plan.busy / goal.utilisation;
   plan.gpu_hours = plan.busy.si() / 3600 * gpus;

@@ -25,6 +25,10 @@ inline std::span<const Named<PlanObjective>> names_of(PlanObjective*) {
   return kRows;
 }
 
+/// [M407] What large trainings reach of the hours they hold: "more than 90 %" of Llama 3 405B
+/// (Llama team 2024, arXiv 2407.21783, sec. 3.3.4) and of MegaScale (Jiang et al. 2024, NSDI).
+inline constexpr double kEffectiveTime = 0.9;
+
 struct Goal {
   Tokens tokens = {};  ///< at the scenario's own global batch
   std::optional<Seconds> deadline = {};
@@ -32,6 +36,7 @@ struct Goal {
   std::optional<int> most_gpus = {};
   PlanObjective objective = PlanObjective::gpu_hours;
   double utilisation = 1;                     ///< share of the calendar in which the job runs
+  double effective_time = 1;                  ///< [M407] share of its hours that train, at most
   std::optional<Tokens> critical_batch = {};  ///< none: tokens do not depend on the batch
   std::optional<Tokens> base_batch = {};      ///< that `tokens` counts for; none: any
 };
@@ -66,7 +71,7 @@ struct RunPlan {
   Seconds ramp = {};        ///< of these, steps before the batch has grown
   Seconds evaluation = {};  ///< of these, evaluations
   std::optional<Failures> failures = {};
-  Seconds busy = {};  ///< checkpoints, failures and restarts included where known
+  Seconds busy = {};  ///< that the job holds its GPUs: failures, restarts, all that is lost
   Seconds time = {};  ///< of the calendar
   double gpu_hours = 0;
   std::optional<Dollars> cost = {};

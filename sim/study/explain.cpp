@@ -138,7 +138,8 @@ std::vector<ExplainedTerm> log_terms(const result::Run& run, const Observations&
 /// Busy time per step of a class of kernels as predicted: every rank's layers, over all stages.
 Seconds predicted_kernels(const Series& series, KernelClass kind) {
   const spec::Scenario& s = series.scenario;
-  const cost::KernelCosts costs(series.profile, s.cluster.gpu, s.training.precision);
+  const cost::KernelCosts costs(series.profile, s.cluster.gpu, s.training.precision,
+                                cost::fleet_of(series.profile, s.cluster));
   Seconds sum(0);
   for (const workload::Layer& layer : workload::workload_of(s.model, s.training).layers)
     for (const auto* list : {&layer.forward, &layer.backward})

@@ -210,7 +210,8 @@ void add_reason(const result::Run& run, ScoredRow& row) {
 
 double predicted_value(const Case& one, const result::Run& run) {
   if (one.row.metric == kGpuHours)
-    return plan_of(one.series.scenario, one.series.profile.id, run, {.tokens = one.tokens})
+    return plan_of(one.series.scenario, one.series.profile.id, run,
+                   {.tokens = one.tokens, .effective_time = kEffectiveTime})
         .gpu_hours;
   return std::ranges::find(metrics(), one.row.metric, &Metric::name)->predicted(run);
 }

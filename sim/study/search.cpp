@@ -131,7 +131,8 @@ class Field {
   plan::PassTimes times_of(const spec::Scenario& scenario,
                            const workload::Workload& workload) const {
     const cost::KernelCosts costs(series_.profile, scenario.cluster.gpu,
-                                  scenario.training.precision);
+                                  scenario.training.precision,
+                                  cost::fleet_of(series_.profile, scenario.cluster));
     const plan::Seats seats{graph::mesh_of(scenario), *fabric_, seats_};
     const auto times = [&](const workload::Workload& work) {
       const plan::ExchangeTimes exchanges(work, seats, series_.profile, scenario.collectives);

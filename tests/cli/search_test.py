@@ -16,7 +16,7 @@ class Search(ProgramTest):
         self.assertEqual(document["schema"], "scapesim.search/1")
         self.assertEqual(len(document["plans"]), 2)
         best = document["plans"][0]
-        self.assertEqual([key for key in best["run"] if key != "series"], RUN_KEYS)
+        self.assertEqual([key for key in best["run"] if key not in ("series", "fleet")], RUN_KEYS)
         options = [part for key, value in best["set"].items() for part in ("--set", f"{key}={value}")]
         self.assertEqual(self.document("run", FILE, *options)["step_time_s"], best["run"]["step_time_s"])
         lost = sum(row["splits"] for row in document["losers"])

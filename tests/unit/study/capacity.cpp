@@ -152,6 +152,27 @@ TEST_CASE("time, GPU-hours, cost, energy and carbon follow from the step by hand
   CHECK_FALSE(study::goodput(plan));  // failures are not known
 }
 
+// [M407]
+TEST_CASE("hours that do not train count, and failures are a part of them") {
+  const std::vector<std::string> unknown = {"cluster.gpus=64", "cluster.node_mtbf=none"};
+  const study::RunPlan ideal =
+      study::plan_run(series_of(unknown).front(), {.tokens = Tokens(1e11)}, kFast);
+  const study::RunPlan real = study::plan_run(
+      series_of(unknown).front(), {.tokens = Tokens(1e11), .effective_time = 0.8}, kFast);
+  CHECK(real.training == ideal.training);
+  CHECK(real.busy.si() == Approx(ideal.busy.si() / 0.8).epsilon(1e-12));
+  CHECK(real.gpu_hours == Approx(ideal.gpu_hours / 0.8).epsilon(1e-12));
+  const std::vector<std::string> failing = {"cluster.gpus=64", "cluster.node_mtbf=2d",
+                                            "cluster.restart_time=2h",
+                                            "cluster.storage_bandwidth=1GB/s"};
+  const study::RunPlan failed =
+      study::plan_run(series_of(failing).front(), {.tokens = Tokens(1e11)}, kFast);
+  REQUIRE(*study::goodput(failed) < 0.8);  // failures alone cost more
+  CHECK(study::plan_run(series_of(failing).front(), {.tokens = Tokens(1e11), .effective_time = 0.8},
+                        kFast)
+            .busy == failed.busy);
+}
+
 TEST_CASE("failures count where all that it takes is known, and nothing unknown is zero") {
   const std::vector<std::string> known = {"cluster.gpus=64", "cluster.node_mtbf=100d",
                                           "cluster.restart_time=20min",
