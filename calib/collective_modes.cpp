@@ -128,7 +128,12 @@ class ModeWriter {
     return fit_line(rows);
   }
 
-  /// Large calls tell no latency: it is what is known of a step, and what they
+  /// Large calls of one number of ranks.
+  static bool is_blind(const CollectiveFit& fit) {
+    return fit.rows.front().size >= kLargeCall && !steps_differ(fit.rows);
+  }
+
+  /// These tell no latency: it is what is known of a step, and what they
   /// take longer shows as efficiency.
   Fit with_known_latency(Algorithm algorithm, Fit line, Seconds smallest) const {
     const cost::Traffic traffic = traffic_of(group_.calls[0], algorithm);
@@ -146,7 +151,7 @@ class ModeWriter {
   void write_mode(Algorithm algorithm, Protocol protocol, const CollectiveFit& fit,
                   std::size_t at) {
     Fit line = refit(algorithm, fit, fit.regimes[at]);
-    const bool blind = fit.rows.front().size >= kLargeCall;
+    const bool blind = is_blind(fit);
     if (blind) line = with_known_latency(algorithm, line, fit.rows.front().time);
     const cost::Origin origin = {
         origin_.kind, fmt::format("{}: {} rows, rms {:.1f} %, worst {:.1f} %", origin_.source,
@@ -247,7 +252,7 @@ class ModeWriter {
   void write_efficiency(Algorithm algorithm, Protocol protocol, const CollectiveFit& fit,
                         std::size_t at, const Fit& line, const cost::Origin& origin) {
     const TimedCall& call = group_.calls[0];
-    const bool blind = fit.rows.front().size >= kLargeCall;
+    const bool blind = is_blind(fit);
     const bool curved = protocol == Protocol::simple && (blind || at + 1 < fit.regimes.size());
     const Fit& level = curved ? fit.regimes.back().fit : line;  // of what large calls reach
     const double error = std::clamp(

@@ -156,7 +156,10 @@ std::vector<SustainedRow> sustained_rows(const std::filesystem::path& file) {
   Problems problems;
   std::vector<SustainedRow> rows;
   for (const CsvRow& row : csv.rows) {
-    one_of(csv, row.cells[1], "key", {"gemm.scale", "gpu.clock_scale", "host.launch_s"}, problems);
+    one_of(csv, row.cells[1], "key",
+           {"gemm.scale", "gpu.clock_scale", "host.launch_s", "host.step_s",
+            "network.transport_cap_Bps", "network.crossing_cap_Bps"},
+           problems);
     rows.push_back(
         {.profile = row.cells[0].text,
          .key = row.cells[1].text,

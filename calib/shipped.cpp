@@ -71,6 +71,8 @@ constexpr Machine kMachines[] = {
     {"a100-sxm-80gb", "A100 SXM 80GB, eight per node, HDR 200", "A100-SXM-80GB"},
     {"a100-sxm-80gb-opa", "Jean Zay: A100 SXM 80GB, eight per node, Omni-Path 100",
      "A100-SXM-80GB"},
+    {"a100-vtrain", "vTrain's cluster: A100 SXM 80GB, eight per node, 4 x HDR 200",
+     "A100-SXM-80GB"},
     {"a100-sxm-40gb", "A100 SXM 40GB, eight per node", "A100-SXM-40GB"},
     {"a100-pcie", "A100 PCIe 80GB, eight per node", "A100-PCIe-80GB"},
     {"b200-sxm", "B200 SXM, eight per node, 400G per GPU", "B200-SXM"},
@@ -84,23 +86,57 @@ void add_network(Profile& profile, const std::filesystem::path& root, std::strin
   for (const auto& [key, curve] : network.curves) profile.curves[key] = curve;
 }
 
-/// [M175] A number of the profile from its named training steps, when it has any.
-void use_steps(Profile& profile, const FreeNumber& number, const std::filesystem::path& root,
-               std::string& report) {
+/// What may be fitted to training steps.
+const FreeNumber kFree[] = {
+    {.key = "gemm.scale", .factor = Factor::gemm, .start = 1},
+    {.key = "gpu.clock_scale", .factor = Factor::gemm, .start = 1},
+    {.key = "host.launch_s", .factor = Factor::host, .start = 1e-4},
+    {.key = "host.step_s", .factor = Factor::host, .start = 5e-3},
+    {.key = "network.transport_cap_Bps", .factor = Factor::network, .start = 12e9},
+    {.key = "network.crossing_cap_Bps", .factor = Factor::network, .start = 5e9},
+};
+
+/// The steps that a number of the profile is fitted to.
+std::vector<MeasuredStep> steps_for(const Profile& profile, const FreeNumber& number,
+                                    const std::filesystem::path& root) {
   std::vector<MeasuredStep> steps;
-  std::string names;
   for (const SustainedRow& row : sustained_rows(root / "calib" / "data" / "sustained.csv")) {
     if (row.profile != profile.id || row.key != number.key) continue;
     const auto scenarios = scenario::load_scenarios(root / "scenarios" / (row.scenario + ".toml"));
     steps.push_back({.name = row.name, .scenario = scenarios.at(0), .step_time = row.step_time});
-    names += (names.empty() ? "" : " and ") + row.name;
   }
-  if (steps.empty()) return;
-  fit_to_steps(profile, number, steps, {Provenance::published, "calib/data/sustained.csv"}, report);
+  return steps;
+}
+
+std::string names_of_steps(const std::vector<MeasuredStep>& steps) {
+  std::string names;
+  for (const MeasuredStep& step : steps) names += (names.empty() ? "" : " and ") + step.name;
+  return names;
+}
+
+/// [M175] Numbers of the profile from its named training steps, when it has any. Each number leans
+/// on the others: a few rounds settle them.
+void use_steps(Profile& profile, const std::filesystem::path& root, std::string& report) {
+  constexpr int kRounds = 5;
+  std::string fitted, last_report;
+  for (int round = 0; round < kRounds; ++round) {
+    fitted.clear();
+    last_report.clear();
+    for (const FreeNumber& number : kFree) {
+      const std::vector<MeasuredStep> steps = steps_for(profile, number, root);
+      if (steps.empty()) continue;
+      fit_to_steps(profile, number, steps, {Provenance::published, "calib/data/sustained.csv"},
+                   last_report);
+      fitted += fmt::format("{}{} fitted to the training steps of rows {}",
+                            fitted.empty() ? "" : ", ", number.key, names_of_steps(steps));
+    }
+  }
+  if (fitted.empty()) return;
+  report += last_report;
   profile.note = fmt::format(
-      "GPU kernels and network from published benchmarks; {} fitted to the training steps of rows "
-      "{} (calib/data/sustained.csv), which are not scored.",
-      number.key, names);
+      "GPU kernels and network from published benchmarks; {} (calib/data/sustained.csv), which are "
+      "not scored.",
+      fitted);
 }
 
 std::vector<Profile> machines(const std::filesystem::path& root, const Profile& hopper,
@@ -115,10 +151,7 @@ std::vector<Profile> machines(const std::filesystem::path& root, const Profile& 
     add_network(profile, root, report);
     if (machine.id == std::string_view("gh200-jupiter"))  // its clock is fitted below
       profile.numbers["gemm.scale"] = gpus.at("H100-SXM-80GB").numbers.at("gemm.scale");
-    use_steps(profile, {.key = "gpu.clock_scale", .factor = Factor::gemm, .start = 1}, root,
-              report);
-    use_steps(profile, {.key = "host.launch_s", .factor = Factor::host, .start = 1e-4}, root,
-              report);
+    use_steps(profile, root, report);
     profiles.push_back(std::move(profile));
   }
   return profiles;

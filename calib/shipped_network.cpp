@@ -19,7 +19,8 @@ using cost::Profile;
 using cost::Provenance;
 using graph::Algorithm;
 
-/// A table that a profile rests on; later ones replace what earlier ones said of a mode.
+/// A table that a profile rests on; later ones replace what earlier ones said of a mode. Tables of
+/// one machine with several numbers of ranks are fitted together: the names begin alike.
 struct Use {
   std::string_view sweep;
   Provenance kind = Provenance::published;  ///< assumed: of another machine, ranges widened
@@ -65,11 +66,11 @@ constexpr Use kH200[] = {{"lambda-h100-4-gpus", kOther},
                          {"rtx-6000d-all-to-all", kOther},
                          {"gcp-a3-ultra-all-gather"},
                          {"nebius-all-reduce", kOther}};
-constexpr Use kA10080[] = {{"lambda-h100-4-gpus", kOther},
+constexpr Use kA10080[] = {{"vtrain-a100-"},
                            {"rtx-6000d-all-to-all", kOther},
                            {"oci-a100-40gb-all-reduce", kOther},
                            {"a100-four-nodes-all-reduce"}};
-constexpr Use kA10080Efa[] = {{"lambda-h100-4-gpus", kOther},
+constexpr Use kA10080Efa[] = {{"vtrain-a100-", kOther},
                               {"rtx-6000d-all-to-all", kOther},
                               {"a100-four-nodes-all-reduce", kOther},
                               {"aws-p4de-all-reduce"}};
@@ -78,7 +79,7 @@ constexpr Use kA10080Opa[] = {{"lambda-h100-4-gpus", kOther},
                               {"oci-a100-40gb-all-reduce", kOther},
                               {"a100-four-nodes-all-reduce", kOther}};
 constexpr Use kA10040[] = {
-    {"lambda-h100-4-gpus", kOther},
+    {"vtrain-a100-", kOther},
     {"rtx-6000d-all-to-all", kOther},
     {"a100-four-nodes-all-reduce", kOther},
     {"oci-a100-40gb-all-reduce"},
@@ -119,6 +120,7 @@ constexpr Network kNetworks[] = {
     {"h200-sxm", kH200, 5},
     {"a100-sxm-80gb", kA10080},
     {"a100-sxm-80gb-efa", kA10080Efa},
+    {"a100-vtrain", kA10080},
     {"a100-sxm-40gb", kA10040},
     {"a100-pcie", kA100Pcie},
     {"b200-sxm", kB200, 6},
@@ -177,6 +179,23 @@ void widen(Profile& profile) {
   }
 }
 
+bool is_family(const Use& use) { return use.sweep.ends_with('-'); }
+
+std::string text_of(const Use& use) { return std::string(use.sweep) + (is_family(use) ? "*" : ""); }
+
+/// The first table of a use, and the calls of all.
+std::pair<const Sweep*, std::vector<TimedCall>> tables_of(const std::vector<Sweep>& sweeps,
+                                                          const Use& use) {
+  std::pair<const Sweep*, std::vector<TimedCall>> tables{nullptr, {}};
+  for (const Sweep& sweep : sweeps) {
+    if (is_family(use) ? !sweep.name.starts_with(use.sweep) : sweep.name != use.sweep) continue;
+    if (tables.first == nullptr) tables.first = &sweep;
+    tables.second.insert(tables.second.end(), sweep.calls.begin(), sweep.calls.end());
+  }
+  SCAPESIM_CHECK(tables.first != nullptr, "no sweep {}", use.sweep);
+  return tables;
+}
+
 }  // namespace
 
 std::vector<std::string_view> network_profiles() {
@@ -193,16 +212,15 @@ Profile network_numbers(std::string_view profile_id, const std::filesystem::path
   Profile profile = start_of(*network);
   std::vector<std::string> gaps;
   for (const Use& use : network->uses) {
-    const auto sweep = std::ranges::find(sweeps, use.sweep, &Sweep::name);
-    SCAPESIM_CHECK(sweep != sweeps.end(), "no sweep {}", use.sweep);
-    std::vector<TimedCall> calls = sweep->calls;
+    const auto [sweep, calls_of_use] = tables_of(sweeps, use);
+    std::vector<TimedCall> calls = calls_of_use;
     if (use.algorithm)
       for (TimedCall& call : calls) call.algorithm = use.algorithm;
     std::erase_if(calls, [&](const TimedCall& call) { return call.size < use.from; });
-    report += fmt::format("{}, from {}:\n", profile_id, sweep->name);
+    report += fmt::format("{}, from {}:\n", profile_id, use.sweep);
     const std::string source = fmt::format("{}{} on {}, {} (calib/data/collectives-sweeps.csv)",
                                            use.kind == kOther ? "of another machine: " : "",
-                                           sweep->name, sweep->gpu, sweep->fabric);
+                                           text_of(use), sweep->gpu, sweep->fabric);
     fit_modes(profile, calls, {use.kind, source}, report, gaps);
   }
   widen(profile);

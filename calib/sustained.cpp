@@ -41,6 +41,7 @@ double value_that_meets(const cost::Profile& profile, const FreeNumber& number,
     before = at;
     excess_before = excess_at;
     at = std::clamp(at - excess_at / slope, start - kFurthest, start + kFurthest);
+    if (at == before) break;  // as near as the range allows
     excess_at = excess(candidate, number, step, at);
   }
   return std::exp(at);

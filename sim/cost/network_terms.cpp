@@ -121,8 +121,10 @@ void withdraw_rings(std::vector<Mode>& modes, CollectiveKind kind, const Layout&
 
 }  // namespace
 
-std::vector<Mode> modes_of(const Profile* profile, CollectiveKind kind, Bytes size,
-                           const Layout& layout) {
+namespace {
+
+std::vector<Mode> uncapped_modes(const Profile* profile, CollectiveKind kind, Bytes size,
+                                 const Layout& layout) {
   const Algorithm plain = plain_algorithm(kind);
   if (profile == nullptr) return {{.algorithm = plain, .terms = {}}};
   if (layout.ranks < 2 ||
@@ -151,6 +153,28 @@ std::vector<Mode> modes_of(const Profile* profile, CollectiveKind kind, Bytes si
   if (!some_offered) {
     for (Mode& mode : modes) mode.offered = mode.protocol == Protocol::simple;
     withdraw_rings(modes, kind, layout);
+  }
+  return modes;
+}
+
+/// [M475] Ranks of a node with a NIC each: a ring that comes in by the NIC of one leaves from
+/// another, whose way back to that NIC crosses the node.
+bool crosses_nodes(const Layout& layout) {
+  const int in_node = layout.ranks / std::max(layout.nodes, 1);
+  return layout.nodes > 1 && in_node > 1 && in_node == layout.nics_per_node;
+}
+
+}  // namespace
+
+std::vector<Mode> modes_of(const Profile* profile, CollectiveKind kind, Bytes size,
+                           const Layout& layout) {
+  std::vector<Mode> modes = uncapped_modes(profile, kind, size, layout);
+  if (profile == nullptr || !profile->has("network.crossing_cap_Bps") || !crosses_nodes(layout))
+    return modes;
+  const BytesPerSecond cap(profile->number("network.crossing_cap_Bps"));
+  for (Mode& mode : modes) {
+    BytesPerSecond& known = mode.terms.transport_cap;
+    known = known.si() > 0 ? std::min(known, cap) : cap;
   }
   return modes;
 }

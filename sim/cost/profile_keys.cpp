@@ -52,6 +52,10 @@ const std::vector<ProfileKey>& plain_number_keys() {
       {"network.efficiency", "share of a NIC's line rate that large messages reach", 0.01, 1, true},
       {"network.transport_cap_Bps",
        "what the transport moves per NIC and direction; absent: no cap", 1e6, 1e13, false},
+      {"network.crossing_cap_Bps",
+       "network.transport_cap_Bps of groups that have several ranks in a node and a NIC for each: "
+       "what one receives another sends, by a NIC far from it; absent: no other cap",
+       1e6, 1e13, false},
       {"network.hop_latency_s", "latency per ring step of a bulk collective; absent: the fabric's",
        0, 1, false},
       {"network.small_below_B", "collectives below this size run in another regime (protocol)", 1,

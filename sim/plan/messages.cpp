@@ -33,12 +33,18 @@ bool rests(const StageProgram& stage, int chunk) {
   return std::ranges::find(stage.resting, chunk) != stage.resting.end();
 }
 
+/// [M418] With parallel sequences ranks hold different tokens as it is.
+int message_parts(const spec::Parallelism& parallelism) {
+  return parallelism.split_messages && !parallelism.sequence_parallel ? parallelism.tp : 1;
+}
+
 class Messages {
  public:
   Messages(std::vector<StageProgram>& stages, const spec::Scenario& scenario)
       : stages_(stages),
         pipeline_(pipeline_of(scenario)),
         bytes_(message_bytes(scenario)),
+        parts_(message_parts(scenario.parallelism)),
         blocking_(blocks(scenario.parallelism)) {
     for (const StageProgram& stage : stages)
       for (std::size_t i = 0; i < stage.order.size(); ++i)
@@ -96,7 +102,7 @@ class Messages {
                 std::to_string(from) + " to " + std::to_string(to) + ", chunk " +
                 std::to_string(slot.chunk) + ", micro-batch " + std::to_string(slot.micro_batch),
         .kind = graph::CollectiveKind::send_recv,
-        .bytes = bytes_,
+        .bytes = bytes_ / parts_,
         .axis = graph::Axis::pipeline,
         .from_stage = from,
         .to_stage = to};
@@ -110,12 +116,21 @@ class Messages {
     // with the sends, so that none waits for the other.
     if (blocking_ && pipeline_.chunks == 1 && received > 0)
       posted.push_back({at(to).ops[received - 1].last});
-    const OpId receiving = add(
-        to, call, onward ? Stream::receive_forward : Stream::receive_backward, std::move(posted));
+    const Stream inward = onward ? Stream::receive_forward : Stream::receive_backward;
+    const OpId receiving = add(to, call, inward, std::move(posted));
+    const OpId whole = parts_ == 1 ? receiving : add(to, gather_of(call), inward, {{receiving}});
     const bool second = received > 0 && joined(to, received - 1);
-    wait(to, at(to).ops[second ? received - 1 : received].first, receiving);
+    wait(to, at(to).ops[second ? received - 1 : received].first, whole);
     if (blocking_ && sent + 1 < at(from).ops.size())
       wait(from, at(from).ops[sent + 1].first, sending);
+  }
+
+  /// [M418] The parts that the ranks of a tensor-parallel group received, gathered by all of them.
+  strategy::Call gather_of(const strategy::Call& received) const {
+    return {.name = received.name + ", gathered",
+            .kind = graph::CollectiveKind::all_gather,
+            .bytes = bytes_,
+            .axis = graph::Axis::tensor};
   }
 
   OpId add(int stage, const strategy::Call& call, Stream stream, strategy::Waits waits) {
@@ -127,7 +142,7 @@ class Messages {
     operation.work = graph::Work::collective;
     operation.collective = {static_cast<std::uint32_t>(program.calls.size())};
     operation.waits_for = std::move(waits);
-    operation.formula = "M236";
+    operation.formula = call.axis == graph::Axis::tensor ? "M418" : "M236";
     operation.calibration = "network.*";
     operation.bytes = call.bytes;
     program.calls.push_back(call);
@@ -142,6 +157,7 @@ class Messages {
   std::vector<StageProgram>& stages_;
   Pipeline pipeline_;
   Bytes bytes_;
+  int parts_;  ///< of a message, each from one rank of the tensor-parallel group
   bool blocking_;
   std::map<Key, std::size_t> position_;
 };

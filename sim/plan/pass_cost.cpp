@@ -13,17 +13,12 @@ namespace scapesim::plan {
 namespace {
 
 using workload::Exchange;
+using workload::is_weight_gradient;
 using workload::Operation;
 using Operations = std::vector<Operation>;
 
 const Exchange* exchange_of(const Operation& operation) {
   return std::get_if<Exchange>(&operation.shape);
-}
-
-/// Weight gradients are the GEMMs that add to the gradient buffer.
-bool is_weight_gradient(const Operation& operation) {
-  const auto* gemm = std::get_if<cost::Gemm>(&operation.shape);
-  return gemm != nullptr && gemm->accumulate_fp32;
 }
 
 bool belongs_to(const Operation& operation, Pass pass) {

@@ -190,6 +190,10 @@ std::vector<Key> training_keys() {
       {"training", "autocast", flag(AT(training.autocast)), kFromSpec,
        "PyTorch's automatic mixed precision: fp32 weights cast at each use (and gathered so under "
        "full sharding), sums of the residual stream in fp32"},
+      {"training", "hidden_dropout", number(AT(training.hidden_dropout), {0, 0.99}), kFromSpec,
+       "rate behind the embedding and both branches of a layer; any rate costs the same"},
+      {"training", "attention_dropout", number(AT(training.attention_dropout), {0, 0.99}),
+       kFromSpec, "rate of the probabilities; counted where attention = \"unfused\" writes them"},
       {"training", "overlap_gradients", flag(AT(training.overlap_gradients)), kFromSpec,
        "reduce gradient buckets during the backward pass; no effect on scape"},
       {"training", "bucket", optional_quantity<Bytes>(AT(training.bucket), kChunk), kFromSpec,
@@ -258,6 +262,9 @@ std::vector<Key> parallelism_keys() {
       {"parallelism", "tensor_overlap", flag(AT(parallelism.tensor_overlap)), kFromSpec,
        "collectives of a linear layer's backward pass run beside its products, as Megatron-LM's "
        "asynchronous ones do"},
+      {"parallelism", "split_messages", flag(AT(parallelism.split_messages)), kFromSpec,
+       "each tensor rank sends its part of a message to the next stage, which gathers it over "
+       "NVLink, as Megatron-LM did until 2023 and DeepSpeed does; else each sends the whole"},
       {"parallelism", "context_method", choice(AT(parallelism.context_method)), kFromSpec,
        "keys and values pass around a ring, or heads for sequence by all-to-all"},
       {"parallelism", "dispatcher", choice(AT(parallelism.dispatcher)), kFromSpec,

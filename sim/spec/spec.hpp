@@ -123,6 +123,8 @@ struct Training {
   bool activation_offload = false;    ///< kept activations wait in host memory
   std::optional<int> offload_layers;  ///< the first of each part of the model only; none: all
   GradientSync gradient_sync = GradientSync::step;
+  double hidden_dropout = 0;        ///< of the embedding and of both branches of a layer
+  double attention_dropout = 0;     ///< of the probabilities
   bool overlap_gradients = false;   ///< reduce buckets during the backward pass
   std::optional<Bytes> bucket;      ///< none: one buffer for all gradients
   bool overlap_parameters = false;  ///< gather sharded parameters during the next forward pass
@@ -149,7 +151,8 @@ struct Parallelism {
   int virtual_stages = 1;
   Schedule schedule = Schedule::one_f_one_b;
   bool sequence_parallel = false;
-  bool tensor_overlap = true;  ///< collectives of a layer's input gradient run beside products
+  bool tensor_overlap = true;   ///< collectives of a layer's input gradient run beside products
+  bool split_messages = false;  ///< a tensor rank sends its part to the next stage, gathered there
   ContextMethod context_method = ContextMethod::ring;
   Dispatcher dispatcher = Dispatcher::all_to_all;
   int expert_tp = 0;  ///< tensor parallelism of the experts: 1, or 0 for as much as tp

@@ -36,9 +36,10 @@ bool on_projection(const spec::Model& model) {
   return model.biases == spec::Biases::attention || model.biases == spec::Biases::all;
 }
 
-Linear qkv_of(const Shape& s) {
+Linear qkv_of(const spec::Model& model, const Shape& s) {
   using enum spec::LoraTarget;
-  Linear layer{"qkv", s.query + s.key + s.value, s.hidden};
+  Linear layer{
+      .name = "qkv", .out = s.query + s.key + s.value, .in = s.hidden, .bias = on_qkv(model)};
   const auto add = [&](spec::LoraTarget target, int64_t out) {
     if (adapts(s, target)) layer.adapters.push_back({std::string(name_of(target)), out});
   };
@@ -48,8 +49,12 @@ Linear qkv_of(const Shape& s) {
   add(v_proj, s.value);
   return layer;
 }
-Linear projection_of(const Shape& s) {
-  Linear layer{.name = "projection", .out = s.hidden, .in = s.attended, .split = Split::rows};
+Linear projection_of(const spec::Model& model, const Shape& s) {
+  Linear layer{.name = "projection",
+               .out = s.hidden,
+               .in = s.attended,
+               .bias = on_projection(model),
+               .split = Split::rows};
   if (adapts(s, spec::LoraTarget::o_proj)) layer.adapters.push_back({"o_proj", s.hidden});
   return layer;
 }
@@ -87,7 +92,7 @@ std::vector<Tensor> attention_tensors(const spec::Model& model, const Shape& s) 
   if (is_latent(model))
     add_latent_tensors(list, model, s);
   else
-    add_weight(list, qkv_of(s), on_qkv(model));
+    add_weight(list, qkv_of(model, s), on_qkv(model));
   if (model.qk_norm != spec::QkNorm::none) {
     const bool full = model.qk_norm == spec::QkNorm::full;
     const Whole whole = full ? Whole::never : Whole::heads;
@@ -97,14 +102,14 @@ std::vector<Tensor> attention_tensors(const spec::Model& model, const Shape& s) 
                       .always_selected = true,
                       .whole = whole});
   }
-  add_weight(list, projection_of(s), on_projection(model));
+  add_weight(list, projection_of(model, s), on_projection(model));
   return list;
 }
 
-std::vector<Tensor> attention_adapters(const Shape& s) {
+std::vector<Tensor> attention_adapters(const spec::Model& model, const Shape& s) {
   std::vector<Tensor> list;
-  add_adapter_tensors(list, s, qkv_of(s));
-  add_adapter_tensors(list, s, projection_of(s));
+  add_adapter_tensors(list, s, qkv_of(model, s));
+  add_adapter_tensors(list, s, projection_of(model, s));
   return list;
 }
 
@@ -153,7 +158,7 @@ void add_latent_backward(Operations& list, const spec::Model& model, const Shape
 
 void add_qkv_forward(Operations& list, const spec::Model& model, const Shape& s) {
   if (is_latent(model)) return add_latent_forward(list, model, s);
-  add_columns_forward(list, s, qkv_of(s));
+  add_columns_forward(list, s, qkv_of(model, s));
   if (model.qk_norm != spec::QkNorm::none)
     add_pass(list, "qk norm", s, s.tokens, 2 * (s.query + s.key), 2);
   if (model.positions == spec::Positions::rope)
@@ -166,7 +171,7 @@ void add_qkv_backward(Operations& list, const spec::Model& model, const Shape& s
     add_pass(list, "rope backward", s, s.tokens, 2 * (s.query + s.key), 2);
   if (model.qk_norm != spec::QkNorm::none)
     add_pass(list, "qk norm backward", s, s.tokens, 3 * (s.query + s.key), 4);
-  add_columns_backward(list, s, qkv_of(s));
+  add_columns_backward(list, s, qkv_of(model, s));
 }
 
 Attention core_of(const spec::Model& model, const Shape& s, Reach reach) {
@@ -245,16 +250,27 @@ struct Softmax {
   double bytes = 0;  ///< per score
   int launches = 1;
 };
-Softmax softmax_of(const Shape& s, double visits) {
-  if (fuses_softmax(s)) return {visits * s.element, 1};
+/// Of matrices under a causal mask the fused kernel reads the half below the diagonal and writes
+/// zeros above it.
+Softmax softmax_of(const Shape& s, const Attention& core) {
+  const double reads = core.backward ? 2 : 1;
+  const double visits = reads + 1;
+  if (fuses_softmax(s)) return {(reads * (core.causal ? 0.5 : 1.0) + 1) * s.element, 1};
   constexpr double kScale = 2 * kFloat, kMask = 2 * kFloat + 1;
   const double cast = s.element + kFloat;
   return {2 * cast + kScale + kMask + visits * kFloat, 5};
 }
 
+/// [M417] Batched products take and leave heads apart: eager frameworks copy them into the rows
+/// that linear layers take.
+void add_heads_copy(Operations& list, const char* name, const Shape& s, int64_t width) {
+  if (s.kernels == spec::ElementWise::eager) add_pass(list, name, s, s.tokens, 2 * width);
+}
+
 /// [M262] Scores are written, read by a fused scale, mask and softmax, written and read again; the
 /// causal mask saves nothing. Backward: value gradients, gradients of the probabilities, of the
-/// scores, of queries and keys (Narayanan 2021 sec. 4.2, Korthikanti 2022 fig. 3; no dropout).
+/// scores, of queries and keys (Narayanan 2021 sec. 4.2, Korthikanti 2022 fig. 3). [M416] Dropout
+/// between softmax and values.
 void add_unfused_attention(Operations& list, const Shape& s, const Attention& core) {
   const int64_t groups = s.batch * s.heads;
   const auto product = [&](const char* name, int64_t m, int64_t n, int64_t k) {
@@ -266,7 +282,7 @@ void add_unfused_attention(Operations& list, const Shape& s, const Attention& co
                                .aligned = aligned(s, s.head_dim) && aligned(s, s.value_dim)}});
   };
   const auto softmax = [&](const char* name) {
-    const Softmax pass = softmax_of(s, core.backward ? 3 : 2);
+    const Softmax pass = softmax_of(s, core);
     list.push_back(
         {name, Pass{.traffic = Bytes(pass.bytes * scores_of(s)), .launches = pass.launches}});
   };
@@ -274,14 +290,19 @@ void add_unfused_attention(Operations& list, const Shape& s, const Attention& co
   if (!core.backward) {
     product("attention scores", length, length, s.head_dim);
     softmax("attention softmax");
+    if (s.attention_dropout) add_dropout(list, "attention dropout", s, scores_of(s));
     product("attention values", length, s.value_dim, length);
+    add_heads_copy(list, "attention heads joined", s, s.attended);
     return;
   }
+  add_heads_copy(list, "attention backward heads parted", s, s.attended);
   product("attention backward values", length, s.value_dim, length);
   product("attention backward probabilities", length, length, s.value_dim);
+  if (s.attention_dropout) add_dropout(list, "attention backward dropout", s, scores_of(s));
   softmax("attention backward softmax");
   product("attention backward queries", length, s.head_dim, length);
   product("attention backward keys", length, s.head_dim, length);
+  add_heads_copy(list, "attention backward gradients joined", s, s.query + s.key + s.value);
 }
 
 void add_core(Operations& list, const spec::Parallelism& parallelism, const Shape& s,
@@ -321,14 +342,14 @@ Branch attention_branch(const spec::Model& model, const spec::Parallelism& paral
   Attention core = core_of(model, s, reach);
   Branch branch;
   branch.tensors = attention_tensors(model, s);
-  const Linear qkv = qkv_of(s), projection = projection_of(s);
-  branch.adapters = attention_adapters(s);
+  const Linear qkv = qkv_of(model, s), projection = projection_of(model, s);
+  branch.adapters = attention_adapters(model, s);
   branch.keeps_input = s.trains || !qkv.adapters.empty();
   add_qkv_forward(branch.forward, model, s);
   add_core(branch.forward, parallelism, s, core);
-  add_rows_forward(branch.forward, s, projection_of(s));
+  add_rows_forward(branch.forward, s, projection);
   core.backward = true;
-  add_rows_backward(branch.backward, s, projection_of(s));
+  add_rows_backward(branch.backward, s, projection);
   add_core(branch.backward, parallelism, s, core);
   add_qkv_backward(branch.backward, model, s);
   branch.kept =
@@ -336,7 +357,8 @@ Branch attention_branch(const spec::Model& model, const spec::Parallelism& paral
   // What recomputing the core saves: statistics of the softmax, or its whole output.
   branch.statistics =
       s.core == spec::AttentionCore::unfused
-          ? activation_bytes(s, scores_of(s))
+          ? activation_bytes(s, scores_of(s)) * (s.attention_dropout ? 2.0 : 1.0) +
+                Bytes(s.attention_dropout ? scores_of(s) : 0)
           : Bytes(static_cast<double>(s.tokens) * kFloat * static_cast<double>(s.heads));
   return branch;
 }

@@ -195,6 +195,12 @@ Layer embedding_layer(const spec::Model& model, const Shape& s) {
     add_pass(layer.backward, "embedding norm backward", s, s.norm_tokens, 3 * s.hidden, 2);
     layer.kept = activation_bytes(s, times(s.norm_tokens, s.hidden));
   }
+  if (s.hidden_dropout) {
+    const double elements = times(s.norm_tokens, s.hidden);
+    add_dropout(layer.forward, "embedding dropout", s, elements);
+    add_dropout(layer.backward, "embedding dropout backward", s, elements);
+    layer.kept += activation_bytes(s, mask_elements(s, elements));
+  }
   // bf16 read, fp32 read and write
   add_pass(layer.backward, "scatter", s, s.tokens, 5 * s.hidden);
   return layer;

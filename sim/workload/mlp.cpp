@@ -18,11 +18,12 @@ struct Mlp {
   std::string prefix;
   int64_t ffn = 0;
   int64_t ffn_in = 0;
+  bool bias = false;
 };
 
 Linear fc1_of(const Mlp& mlp, const Shape& s) {
   using enum spec::LoraTarget;
-  Linear layer{mlp.prefix + "fc1", mlp.ffn_in, s.hidden};
+  Linear layer{.name = mlp.prefix + "fc1", .out = mlp.ffn_in, .in = s.hidden, .bias = mlp.bias};
   const auto add = [&](spec::LoraTarget target, int64_t out) {
     if (adapts(s, target)) layer.adapters.push_back({std::string(name_of(target)), out});
   };
@@ -32,7 +33,11 @@ Linear fc1_of(const Mlp& mlp, const Shape& s) {
   return layer;
 }
 Linear fc2_of(const Mlp& mlp, const Shape& s) {
-  Linear layer{.name = mlp.prefix + "fc2", .out = s.hidden, .in = mlp.ffn, .split = Split::rows};
+  Linear layer{.name = mlp.prefix + "fc2",
+               .out = s.hidden,
+               .in = mlp.ffn,
+               .bias = mlp.bias,
+               .split = Split::rows};
   if (adapts(s, spec::LoraTarget::down_proj)) layer.adapters.push_back({"down_proj", s.hidden});
   return layer;
 }
@@ -98,7 +103,7 @@ void add_grouped_backward(Operations& list, const Shape& s, const Linear& layer)
   if (!s.trains) return;
   list.push_back(
       grouped(layer.name + " wgrad", s,
-              {.m = layer.out, .n = layer.in, .k = s.expert_rows, .accumulate_fp32 = true}));
+              {.m = layer.out, .n = layer.in, .k = s.expert_rows, .accumulate_fp32 = s.fp32_sums}));
 }
 
 /// Activations that cross the expert-parallel group with its dispatcher.
@@ -263,7 +268,7 @@ std::vector<Tensor> expert_tensors(const spec::Model& model, const Shape& s) {
 }  // namespace
 
 Branch mlp_branch(const spec::Model& model, const Shape& s) {
-  const Mlp mlp{"", s.ffn, s.ffn_in};
+  const Mlp mlp{"", s.ffn, s.ffn_in, model.biases == spec::Biases::all};
   Branch branch;
   add_mlp_tensors(branch.tensors, model, s, mlp);
   add_mlp_forward(branch.forward, s, mlp);

@@ -93,6 +93,10 @@ Shape shape_of(const spec::Model& model, const spec::Training& training,
   s.kernels = training.kernels;
   s.dispatcher = parallelism.dispatcher;
   s.autocast = training.autocast;
+  s.hidden_dropout = training.hidden_dropout > 0;
+  s.attention_dropout = training.attention_dropout > 0;
+  s.fp32_sums = training.kernels == spec::ElementWise::fused && !training.autocast &&
+                training.gradient_dtype == spec::GradientDtype::fp32;
   s.tensor_overlap = parallelism.tensor_overlap;
   s.gradient = training.gradient_dtype == spec::GradientDtype::fp32 ? kFloat : kMixed;
   s.batch = training.micro_batch;
@@ -129,6 +133,10 @@ void add_pass(Operations& list, std::string name, const Shape& s, int64_t tokens
       {std::move(name), Pass{.traffic = Bytes(elements * s.element), .launches = launches}});
 }
 
+void add_dropout(Operations& list, std::string name, const Shape& s, double elements) {
+  list.push_back({std::move(name), Pass{.traffic = Bytes(elements * (2 * s.element + 1))}});
+}
+
 void add_cast(Operations& list, const Linear& layer, std::string_view what, const Shape& s,
               int64_t tokens, int64_t width) {
   if (s.narrow == 0 || !layer.cast) return;
@@ -156,10 +164,19 @@ void add_weight_cast(Operations& list, const Shape& s, const Linear& layer, cons
                   Pass{.traffic = Bytes(times(layer.out, layer.in) * (kFloat + s.element))}});
 }
 
+// [M417] The gradient of a bias is the sum of the output's over the tokens, added by a kernel of
+// its own.
+void add_bias_gradient(Operations& list, const Shape& s, int64_t tokens, const Linear& layer) {
+  if (!layer.bias) return;
+  list.push_back({layer.name + " bias gradient",
+                  Pass{.traffic = Bytes(times(tokens, layer.out) * s.element), .launches = 2}});
+}
+
 // [M453] Behind an eager backward pass the weight gradient is cast to the buffer's type, where that
 // is another one, and added to it.
-void add_accumulation(Operations& list, const Shape& s, const Linear& layer) {
+void add_accumulation(Operations& list, const Shape& s, int64_t tokens, const Linear& layer) {
   if (s.kernels != spec::ElementWise::eager || s.autocast) return;
+  add_bias_gradient(list, s, tokens, layer);
   const bool casts = s.gradient != s.element;
   const double bytes = 3 * s.gradient + (casts ? s.element + s.gradient : 0);
   list.push_back(
@@ -241,9 +258,9 @@ void add_linear_backward(Operations& list, const Shape& s, int64_t tokens, const
   list.push_back({layer.name + " wgrad", Gemm{.m = layer.out,
                                               .n = layer.in,
                                               .k = tokens,
-                                              .accumulate_fp32 = true,
+                                              .accumulate_fp32 = s.fp32_sums,
                                               .aligned = rows_aligned}});
-  add_accumulation(list, s, layer);
+  add_accumulation(list, s, tokens, layer);
 }
 
 void add_columns_forward(Operations& list, const Shape& s, const Linear& layer) {

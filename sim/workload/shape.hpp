@@ -32,6 +32,8 @@ struct Shape {
   spec::ElementWise kernels;
   spec::Dispatcher dispatcher;
   bool autocast;
+  bool hidden_dropout, attention_dropout;
+  bool fp32_sums;  ///< products of weight gradients add to an fp32 buffer in their epilogue
   bool tensor_overlap;
   double gradient;  ///< bytes of an accumulated gradient
   double element;   ///< bytes of an activation
@@ -88,11 +90,16 @@ struct Linear {
   std::string name;
   std::int64_t out = 0;
   std::int64_t in = 0;
-  bool cast = true;        ///< in the training precision; logits are not
+  bool cast = true;  ///< in the training precision; logits are not
+  bool bias = false;
   bool narrowable = true;  ///< in four bits where frozen matrices are
   std::vector<Adapter> adapters = {};
   Split split = Split::columns;
 };
+/// [M416] A dropout of its own forward, or any backward: read, written, and the mask of a byte.
+void add_dropout(Operations& list, std::string name, const Shape& s, double elements);
+/// [M416] Bytes of a mask as activations of the rank's type.
+inline double mask_elements(const Shape& s, double elements) { return elements / s.element; }
 /// [M218] Quantises an operand of fp8, mxfp8 or nvfp4 products, rows and columns in one kernel.
 void add_cast(Operations& list, const Linear& layer, std::string_view what, const Shape& s,
               std::int64_t tokens, std::int64_t width);

@@ -49,23 +49,34 @@ void add_norm_backward(Operations& list, const Shape& s, const std::string& name
   if (s.autocast)
     return add_stream_pass(list, name + " backward", s, 3 * s.element + (s.element + kFloat),
                            launches + 1);
-  add_pass(list, name + " backward", s, s.norm_tokens, 3 * s.hidden, launches);
+  // [M417] Eager frameworks add the gradients of scale and shift by a kernel each.
+  const int sums = s.trains && s.kernels == spec::ElementWise::eager ? 2 : 0;
+  add_pass(list, name + " backward", s, s.norm_tokens, 3 * s.hidden, launches + sums);
 }
 
 /// Sum of the stream and a branch. [M452] Under autocast in fp32; backward its gradient is cast for
-/// the branch, and both gradients of the stream are added.
+/// the branch, and both gradients of the stream are added. [M416] Dropout is part of the sum and
+/// writes its mask; backward it is a pass of its own.
 void add_residual_forward(Operations& list, const Shape& s, const std::string& name,
                           int64_t terms) {
+  const double mask = s.hidden_dropout ? 1 : 0;
   if (s.autocast)
-    return add_stream_pass(list, name, s, 2 * kFloat + static_cast<double>(terms - 1) * s.element,
-                           1);
-  add_pass(list, name, s, s.norm_tokens, (terms + 1) * s.hidden);
+    return add_stream_pass(list, name, s,
+                           2 * kFloat + static_cast<double>(terms - 1) * s.element + mask, 1);
+  add_stream_pass(list, name, s, static_cast<double>(terms + 1) * s.element + mask, 1);
 }
 void add_residual_backward(Operations& list, const Shape& s, const std::string& name,
                            int64_t terms) {
+  if (s.hidden_dropout)
+    add_dropout(list, name + " dropout backward", s, times(s.norm_tokens, s.hidden));
   if (s.autocast)
     return add_stream_pass(list, name + " backward", s, (kFloat + s.element) + 3 * kFloat, 2);
   add_pass(list, name + " backward", s, s.norm_tokens, (terms + 1) * s.hidden);
+}
+
+/// [M416] The mask of a residual sum lives until the backward pass.
+double kept_mask(const Shape& s) {
+  return s.hidden_dropout ? mask_elements(s, times(s.norm_tokens, s.hidden)) : 0;
 }
 
 /// The two halves of a layer with their norms and residual sums.
@@ -116,7 +127,7 @@ void add_half(Block& block, const spec::Model& model, const Shape& s, const Bran
   block.backward.insert(block.backward.begin(), backward.begin(), backward.end());
   const int64_t both = model.norm_placement == spec::NormPlacement::both ? 1 : 0;
   const int64_t outputs = branch.keeps_input ? 1 : 0;
-  block.kept += times((1 + outputs + both) * s.hidden, s.norm_tokens);
+  block.kept += times((1 + outputs + both) * s.hidden, s.norm_tokens) + kept_mask(s);
 }
 
 /// Attention and MLP read the same input and are summed at once.
@@ -144,7 +155,7 @@ Block parallel_block(const spec::Model& model, const Shape& s, const Branch& att
   const bool either = attention.keeps_input || mlp.keeps_input;
   const int64_t outputs =
       two ? (attention.keeps_input ? 1 : 0) + (mlp.keeps_input ? 1 : 0) : (either ? 1 : 0);
-  block.kept += times((1 + outputs) * s.hidden, s.norm_tokens);
+  block.kept += times((1 + outputs) * s.hidden, s.norm_tokens) + kept_mask(s);
   return block;
 }
 
@@ -162,11 +173,6 @@ struct Variety {
   Trained trained = Trained::parameters;
   bool operator==(const Variety&) const = default;
 };
-
-bool is_weight_gradient(const Operation& operation) {
-  const auto* gemm = std::get_if<Gemm>(&operation.shape);
-  return gemm != nullptr && gemm->accumulate_fp32;
-}
 
 /// [M430] Below the lowest layer with adapters nothing wants a gradient: what follows the last
 /// weight gradient is not computed.
@@ -465,6 +471,10 @@ void add_counts(Workload& work, const spec::Model& model, const std::vector<Laye
 }
 
 }  // namespace
+
+bool is_weight_gradient(const Operation& operation) {
+  return std::holds_alternative<Gemm>(operation.shape) && operation.name.ends_with(" wgrad");
+}
 
 Flops flops_of(const Operation& operation) {
   if (const auto* gemm = std::get_if<Gemm>(&operation.shape)) return cost::flops_of(*gemm);

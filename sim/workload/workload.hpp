@@ -39,6 +39,8 @@ struct Operation {
 Flops flops_of(const Operation& operation);
 /// Time of an operation's kernels; 0 for exchanges, which are timed on the fabric.
 Seconds time_of(const Operation& operation, const cost::KernelCosts& costs);
+/// Weight gradients are the products that the workload names so: "... wgrad".
+bool is_weight_gradient(const Operation& operation);
 /// Kernels that the host launches for it; 0 for exchanges.
 int launches_of(const Operation& operation);
 

@@ -122,3 +122,22 @@ TEST_CASE("keys of modes are named apart, and only ring and tree have the small 
   CHECK_FALSE(names.contains("network.inside.nvls_ll.base_latency_s"));
   CHECK_FALSE(names.contains("network.inside.ring_ll.hop_latency_s"));
 }
+
+TEST_CASE("[M475] groups of several ranks per node with a NIC each meet the cap for crossing") {
+  Profile profile = round_profile();
+  const auto cap_of = [&](const cost::Layout& layout) {
+    const auto modes = cost::modes_of(&profile, CollectiveKind::all_reduce, Bytes(1e9), layout);
+    return modes.at(0).terms.transport_cap.si();
+  };
+  constexpr cost::Layout kApart{8, 4, 2};   // two ranks of a node, far from each other
+  constexpr cost::Layout kPairs{32, 4, 4};  // full nodes: two ranks share each NIC
+  constexpr cost::Layout kSingle{4, 4, 1};
+  constexpr cost::Layout kOneNode{4, 1, 4};
+  const double none = cap_of(kApart);
+  profile.numbers["network.crossing_cap_Bps"] = test::exactly(4e9, cost::Factor::network);
+  CHECK(cap_of(kApart) == 4e9);
+  for (const cost::Layout& layout : {kPairs, kSingle, kOneNode}) CHECK(cap_of(layout) == none);
+  profile.numbers["network.transport_cap_Bps"] = test::exactly(3e9, cost::Factor::network);
+  CHECK(cap_of(kApart) == 3e9);
+  CHECK(cap_of(kPairs) == 3e9);
+}

@@ -20,11 +20,23 @@ using cost::Provenance;
 
 namespace {
 
-const std::vector<std::string> kShipped = {
-    "a100-pcie",       "a100-sxm-40gb", "a100-sxm-80gb",   "a100-sxm-80gb-opa",
-    "b200-sxm",        "gb200",         "gh200-alps",      "gh200-alps-tcp",
-    "gh200-datasheet", "gh200-jupiter", "gh200-vista-ndr", "gh200-vista-sockets",
-    "h100-sxm",        "h100-sxm-efa",  "h100-sxm-tcpxo",  "h200-sxm"};
+const std::vector<std::string> kShipped = {"a100-pcie",
+                                           "a100-sxm-40gb",
+                                           "a100-sxm-80gb",
+                                           "a100-sxm-80gb-opa",
+                                           "a100-vtrain",
+                                           "b200-sxm",
+                                           "gb200",
+                                           "gh200-alps",
+                                           "gh200-alps-tcp",
+                                           "gh200-datasheet",
+                                           "gh200-jupiter",
+                                           "gh200-vista-ndr",
+                                           "gh200-vista-sockets",
+                                           "h100-sxm",
+                                           "h100-sxm-efa",
+                                           "h100-sxm-tcpxo",
+                                           "h200-sxm"};
 
 bool same(const cost::Origin& a, const cost::Origin& b) {
   return a.kind == b.kind && a.source == b.source;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// [M232] The model cut into stages, [M236] messages between them, [M233] [M234] exchanges within a
-// pass, [M237] memory per stage.
+// [M232] The model cut into stages, [M236] [M418] messages between them, [M233] [M234] exchanges
+// within a pass, [M237] memory per stage.
 #include "sim/plan/stages.hpp"
 
 #include <catch2/catch.hpp>
+#include <map>
 
 #include "sim/plan/memory.hpp"
 #include "sim/plan/messages.hpp"
@@ -109,6 +110,44 @@ TEST_CASE(
       }
     CHECK(messages == 2 * (p - 1) * 6);
   }
+}
+
+TEST_CASE("[M418] a tensor rank sends a tp-th of a message, and the group gathers all of it") {
+  const double bytes = 1024 * 2560 * 2.0;
+  const auto sent = [&](spec::Parallelism parallelism) {
+    std::map<graph::CollectiveKind, std::vector<double>> of_kind;
+    for (const graph::Collective& collective : graph_of(split(parallelism, 6)).collectives)
+      if (collective.name.starts_with("activation"))
+        of_kind[collective.kind].push_back(collective.bytes.si());
+    return of_kind;
+  };
+  using enum graph::CollectiveKind;
+  const std::size_t messages = 2 * 6;  // forward and backward over one border
+  const auto whole = sent({.tp = 4, .pp = 2});
+  CHECK(whole.at(send_recv) == std::vector<double>(messages, bytes));
+  CHECK_FALSE(whole.contains(all_gather));
+  const auto parts = sent({.tp = 4, .pp = 2, .split_messages = true});
+  CHECK(parts.at(send_recv) == std::vector<double>(messages, bytes / 4));
+  CHECK(parts.at(all_gather) == std::vector<double>(messages, bytes));
+  // Ranks that hold different tokens send them as they are, and so does one rank alone.
+  const auto sequences =
+      sent({.tp = 4, .pp = 2, .sequence_parallel = true, .split_messages = true});
+  CHECK(sequences.at(send_recv) == std::vector<double>(messages, bytes / 4));
+  CHECK_FALSE(sequences.contains(all_gather));
+  CHECK(sent({.pp = 2, .split_messages = true}).at(send_recv) ==
+        std::vector<double>(messages, bytes));
+}
+
+TEST_CASE("[M418] a pass waits for the gathered message") {
+  const StepGraph graph = graph_of(split({.tp = 4, .pp = 2, .split_messages = true}, 2));
+  int gathers = 0;
+  for (const graph::Operation& operation : graph.classes[1].operations)
+    if (operation.formula == "M418") {
+      ++gathers;
+      CHECK(operation.waits_for.size() == 1);
+      CHECK(operation.stream == Stream::receive_forward);
+    }
+  CHECK(gathers == 2);
 }
 
 TEST_CASE("[M236] chunks of interleaved stages pass through every border, and from last to first") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What frameworks run: [M451] alignment, [M452] autocast, [M453] eager kernels, [M454] PyTorch's
-// loss, [M457] dispatchers of experts, [M458] when the softmax of written scores fuses.
+// loss, [M457] dispatchers of experts, [M458] when the softmax of written scores fuses, [M416]
+// dropout, [M417] the small kernels of eager frameworks.
 #include <catch2/catch.hpp>
 #include <string_view>
 
@@ -170,6 +171,93 @@ TEST_CASE("[M458] the softmax fuses for multiples of four matrices of at most 2,
   CHECK(launches(1, 4096, 1) == 5);
   CHECK(launches(1, 2048, heads / 2) == 5);  // two matrices
   CHECK(launches(2, 2048, heads / 2) == 1);  // four
+}
+
+TEST_CASE("[M458] below a causal mask the fused softmax reads half of the scores") {
+  const auto visits = [](bool causal) {
+    spec::Scenario s = plain();
+    s.training.attention = spec::AttentionCore::unfused;
+    s.model.causal = causal;
+    const auto layer = work_of(s).layers[1];
+    const double scores = tokens_of(s) * s.model.heads * static_cast<double>(s.training.sequence);
+    return std::pair(pass_bytes(layer.forward, "attention softmax") / (2 * scores),
+                     pass_bytes(layer.backward, "attention backward softmax") / (2 * scores));
+  };
+  CHECK(visits(true) == std::pair(1.5, 2.0));
+  CHECK(visits(false) == std::pair(2.0, 3.0));
+}
+
+TEST_CASE("[M416] dropout writes a byte per element, and reads it backward in a pass of its own") {
+  spec::Scenario s = plain();
+  s.training.attention = spec::AttentionCore::unfused;
+  const Workload without = work_of(s);
+  s.training.hidden_dropout = s.training.attention_dropout = 0.1;
+  const Workload with = work_of(s);
+  const double stream = tokens_of(s) * s.model.hidden;
+  const double scores = tokens_of(s) * s.model.heads * static_cast<double>(s.training.sequence);
+  const auto more = [&](auto list, std::string_view name) {
+    return pass_bytes(with.layers[1].*list, name) - pass_bytes(without.layers[1].*list, name);
+  };
+  CHECK(more(&workload::Layer::forward, "residual1") == stream);
+  CHECK(more(&workload::Layer::backward, "residual1 backward") == 0);
+  CHECK(more(&workload::Layer::backward, "residual2 dropout backward") == 5 * stream);
+  CHECK(more(&workload::Layer::forward, "attention dropout") == 5 * scores);
+  CHECK(more(&workload::Layer::backward, "attention backward dropout") == 5 * scores);
+  CHECK(pass_bytes(with.layers[0].forward, "embedding dropout") == 5 * stream);
+  CHECK(pass_bytes(with.layers[0].backward, "embedding dropout backward") == 5 * stream);
+  CHECK(with.model_flops == without.model_flops);
+  CHECK(with.parameters == without.parameters);
+}
+
+TEST_CASE("[M416] a GPT layer keeps s b h (34 + 5 a s / h) bytes, as Korthikanti 2022 counts") {
+  spec::Scenario s = plain();
+  s.model = test::gpt_345m();
+  s.training.attention = spec::AttentionCore::unfused;
+  s.training.hidden_dropout = s.training.attention_dropout = 0.1;
+  const double h = s.model.hidden, a = s.model.heads;
+  const auto length = static_cast<double>(s.training.sequence);
+  const double expected = tokens_of(s) * h * (34 + 5 * a * length / h);
+  CHECK(work_of(s).layers[1].kept.si() == Approx(expected).epsilon(kRounding));
+}
+
+TEST_CASE("[M417] eager frameworks sum the gradients of biases and copy heads by kernels") {
+  spec::Scenario s = plain();
+  s.model = test::gpt_345m();
+  s.training.attention = spec::AttentionCore::unfused;
+  const auto fused = work_of(s).layers[1];
+  CHECK(pass_bytes(fused.backward, "fc1 bias gradient") == 0);
+  CHECK(pass_bytes(fused.forward, "attention heads joined") == 0);
+  s.training.kernels = spec::ElementWise::eager;
+  const auto eager = work_of(s).layers[1];
+  const double stream = 2 * tokens_of(s) * s.model.hidden;
+  CHECK(pass_bytes(eager.backward, "qkv bias gradient") == 3 * stream);
+  CHECK(pass_bytes(eager.backward, "projection bias gradient") == stream);
+  CHECK(pass_bytes(eager.backward, "fc1 bias gradient") == 4 * stream);
+  CHECK(pass_bytes(eager.backward, "fc2 bias gradient") == stream);
+  CHECK(pass_bytes(eager.forward, "attention heads joined") == 2 * stream);
+  CHECK(pass_bytes(eager.backward, "attention backward heads parted") == 2 * stream);
+  CHECK(pass_bytes(eager.backward, "attention backward gradients joined") == 6 * stream);
+  const Operation* norm = find(eager.backward, "norm1 backward");
+  REQUIRE(norm != nullptr);
+  CHECK(workload::launches_of(*norm) == 4);
+  s.model.biases = spec::Biases::none;
+  CHECK(pass_bytes(work_of(s).layers[1].backward, "fc1 bias gradient") == 0);
+}
+
+TEST_CASE("[M453] products add to an fp32 buffer only where it is one and nothing else adds") {
+  const auto adds = [](spec::ElementWise kernels, spec::GradientDtype dtype, bool autocast) {
+    spec::Scenario s = plain();
+    s.training.kernels = kernels;
+    s.training.gradient_dtype = dtype;
+    s.training.autocast = autocast;
+    const auto layer = work_of(s).layers[1];
+    return std::get<cost::Gemm>(find(layer.backward, "fc1 wgrad")->shape).accumulate_fp32;
+  };
+  using enum spec::ElementWise;
+  CHECK(adds(fused, spec::GradientDtype::fp32, false));
+  CHECK_FALSE(adds(fused, spec::GradientDtype::bf16, false));
+  CHECK_FALSE(adds(fused, spec::GradientDtype::fp32, true));
+  CHECK_FALSE(adds(eager, spec::GradientDtype::fp32, false));
 }
 
 TEST_CASE("[M212] without overlap nothing runs beside a tensor-parallel collective") {
