@@ -8,17 +8,18 @@ namespace {
 
 /// Other gradients, other rounding, other batches.
 constexpr std::string_view kOtherwise[] = {
-    "training.global_batch",    "training.sequence",       "training.precision",
-    "training.gradient_dtype",  "training.optimizer",      "training.autocast",
-    "strategy.method",          "strategy.density",        "strategy.density_warmup",
-    "strategy.mask_partition",  "strategy.mask_delay",     "strategy.owners",
-    "strategy.payload_dtype",   "strategy.exchange",       "strategy.reduce_dtype",
-    "strategy.weight_bits",     "strategy.gradient_bits",  "strategy.block",
-    "strategy.zeropp",          "strategy.dct_chunk",      "strategy.dct_topk",
-    "strategy.low_rank",        "strategy.dense_steps",    "strategy.local_steps",
-    "strategy.outer_wait",      "training.frozen_layers",  "training.lora_rank",
-    "training.lora_targets",    "training.frozen_weights", "training.documents",
-    "training.document_length", "training.batch_ramp"};
+    "training.global_batch",     "training.sequence",       "training.precision",
+    "training.gradient_dtype",   "training.optimizer",      "training.autocast",
+    "strategy.method",           "strategy.density",        "strategy.density_warmup",
+    "strategy.mask_partition",   "strategy.mask_delay",     "strategy.owners",
+    "strategy.payload_dtype",    "strategy.exchange",       "strategy.reduce_dtype",
+    "strategy.weight_bits",      "strategy.gradient_bits",  "strategy.block",
+    "strategy.zeropp",           "strategy.dct_chunk",      "strategy.dct_topk",
+    "strategy.low_rank",         "strategy.dense_steps",    "strategy.local_steps",
+    "strategy.outer_wait",       "training.frozen_layers",  "training.lora_rank",
+    "training.lora_targets",     "training.frozen_weights", "training.documents",
+    "training.document_length",  "training.batch_ramp",     "training.hidden_dropout",
+    "training.attention_dropout"};
 
 /// The same sums in another place, order or time. What only describes a run (mask_overlap, at_step,
 /// tokens_to_loss) is here too.
@@ -47,6 +48,7 @@ constexpr std::string_view kAlike[] = {"training.micro_batch",
                                        "parallelism.schedule",
                                        "parallelism.sequence_parallel",
                                        "parallelism.tensor_overlap",
+                                       "parallelism.split_messages",
                                        "parallelism.context_method",
                                        "parallelism.dispatcher",
                                        "parallelism.expert_tp",

@@ -25,6 +25,7 @@ void scale_curves(Inputs& inputs, std::string_view begin, double factor) {
 void faster_adapters(Inputs& inputs, double factor) {
   inputs.scenario.cluster.nic_bandwidth *= factor;
   scale_numbers(inputs, "network.transport_cap", "_Bps", factor);
+  scale_numbers(inputs, "network.crossing_cap", "_Bps", factor);
 }
 
 void faster_trunks(Inputs& inputs, double factor) {
@@ -48,6 +49,7 @@ void shorter_latency(Inputs& inputs, double factor) {
 
 void faster_products(Inputs& inputs, double factor) {
   scale_numbers(inputs, "gemm.scale", "", factor);
+  scale_numbers(inputs, "gemm.unaligned_efficiency", "", factor);
   scale_numbers(inputs, "gemm.group_launch_s", "", 1 / factor);
 }
 
