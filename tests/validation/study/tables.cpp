@@ -33,7 +33,7 @@ TEST_CASE("vTrain's single-node steps are predicted within a tenth on average") 
   const study::Score& multi = score(scores, "vTrain multi-node");
   CHECK(multi.rows == 26);
   CHECK(multi.mean < 0.083);
-  CHECK(multi.median < 0.03);
+  CHECK(multi.median < 0.035);
 }
 
 TEST_CASE("published training steps of any framework are predicted within 6 % in the median") {
