@@ -326,10 +326,13 @@ void name_layer(Layer& layer, std::string name) {
   for (Tensor& tensor : layer.frozen) tensor.name = layer.name + " " + tensor.name;
 }
 
+/// Layers like one before them, with operations of their own or without.
+enum class Alike { whole, bare };
+
 /// Layers of each variety are built once and copied.
 void add_blocks(std::vector<Layer>& layers, const spec::Model& model,
                 const spec::Training& training, const spec::Parallelism& parallelism,
-                const Shape& s) {
+                const Shape& s, Alike alike) {
   struct Built {
     Variety variety;
     Layer layer;
@@ -345,6 +348,7 @@ void add_blocks(std::vector<Layer>& layers, const spec::Model& model,
     }
     layers.push_back(found->layer);
     name_layer(layers.back(), "layer " + std::to_string(i));
+    if (alike == Alike::bare) found->layer.forward.clear(), found->layer.backward.clear();
   }
 }
 
@@ -358,14 +362,14 @@ Layer output_layer(const spec::Model& model, const spec::Training& training, Sha
 }
 
 std::vector<Layer> layers_of(const spec::Model& model, const spec::Training& training,
-                             const spec::Parallelism& parallelism, Shape s) {
+                             const spec::Parallelism& parallelism, Shape s, Alike alike) {
   s.lora_rank = training.lora.rank;
   s.lora_targets = training.lora.targets;
   s.four_bits = training.frozen_weights == spec::FrozenWeights::nf4;
   std::vector<Layer> layers;
   layers.push_back(embedding_layer(model, s));
   if (!trains_embedding(training)) rest(layers.back(), s);
-  add_blocks(layers, model, training, parallelism, s);
+  add_blocks(layers, model, training, parallelism, s, alike);
   Layer head = output_layer(model, training, s);
   for (int i = 0; i < model.mtp_layers; ++i) {
     Layer block = transformer_layer(model, parallelism, s,
@@ -470,6 +474,15 @@ void add_counts(Workload& work, const spec::Model& model, const std::vector<Laye
   }
 }
 
+Workload rank_work(const spec::Model& model, const spec::Training& training,
+                   const spec::Parallelism& parallelism, Alike alike) {
+  const Shape s = shape_of(model, training, parallelism);
+  Workload work;
+  work.layers = layers_of(model, training, parallelism, s, alike);
+  work.largest_tensor = largest_of(work.layers, s);
+  return work;
+}
+
 }  // namespace
 
 bool is_weight_gradient(const Operation& operation) {
@@ -507,8 +520,9 @@ Workload workload_of(const spec::Model& model, const spec::Training& training,
   spec::Training counted = training;
   counted.attention = spec::AttentionCore::flash;
   counted.recompute = spec::Recompute::none;
-  const std::vector<Layer> whole = layers_of(model, counted, {}, whole_shape(model, counted));
-  Workload work = rank_workload(model, training, parallelism);
+  const std::vector<Layer> whole =
+      layers_of(model, counted, {}, whole_shape(model, counted), Alike::bare);
+  Workload work = rank_work(model, training, parallelism, Alike::whole);
   add_counts(work, model, whole);
   work.model_flops = useful_share(training) * step_flops(whole, counted);
   return work;
@@ -516,11 +530,7 @@ Workload workload_of(const spec::Model& model, const spec::Training& training,
 
 Workload rank_workload(const spec::Model& model, const spec::Training& training,
                        const spec::Parallelism& parallelism) {
-  const Shape s = shape_of(model, training, parallelism);
-  Workload work;
-  work.layers = layers_of(model, training, parallelism, s);
-  work.largest_tensor = largest_of(work.layers, s);
-  return work;
+  return rank_work(model, training, parallelism, Alike::bare);
 }
 
 std::vector<Tensor> tensors_of(const Workload& workload) {

@@ -92,7 +92,8 @@ struct Workload {
 Workload workload_of(const spec::Model& model, const spec::Training& training,
                      const spec::Parallelism& parallelism = {});
 
-/// The same without the counts of the whole model, which are 0: twice as fast.
+/// The same without the counts of the whole model, which are 0, and without operations of layers
+/// that are like another: several times as fast.
 Workload rank_workload(const spec::Model& model, const spec::Training& training,
                        const spec::Parallelism& parallelism);
 

@@ -365,3 +365,21 @@ TEST_CASE("[M210] a latent attention multiplies DeepSeek's five matrices") {
       products += workload::flops_of(operation);
   CHECK(products.si() == 2.0 * kTokens * static_cast<double>(q + kv + projection + mlp));
 }
+
+TEST_CASE("a rank's work alone has the same layers, with operations where they differ only") {
+  const spec::Parallelism parallelism{.tp = 2, .ep = 2};
+  const spec::Training training = training_of(kBatch, kSequence);
+  const Workload whole = workload::workload_of(experts(), training, parallelism);
+  const Workload rank = workload::rank_workload(experts(), training, parallelism);
+  REQUIRE(rank.layers.size() == whole.layers.size());
+  CHECK(rank.largest_tensor == whole.largest_tensor);
+  for (std::size_t i = 0; i < rank.layers.size(); ++i) {
+    const Layer &bare = rank.layers[i], &full = whole.layers[i];
+    CHECK(bare.like == full.like);
+    CHECK(bare.kept == full.kept);
+    CHECK(workload::parameters_of(bare) == workload::parameters_of(full));
+    CHECK(bare.forward.size() == (full.like < i ? 0 : full.forward.size()));
+    CHECK(bare.backward.size() == (full.like < i ? 0 : full.backward.size()));
+    CHECK(!full.forward.empty());
+  }
+}
