@@ -208,18 +208,31 @@ void add_rank_sum(Operations& list, const Shape& s, std::string name, int64_t to
     add_exchange(list, s, {.name = std::move(name), .elements = times(tokens, s.lora_rank)});
 }
 
+// [M437] A product of tokens with r: as many equal parts of k, a width of the model, as have 1,024
+// elements or more, at most 16, are multiplied at once, and their sums added.
+Gemm thin(int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t kShortest = 1024, kMost = 16;
+  int64_t parts = 1;
+  while (parts < kMost && k % (2 * parts) == 0 && k / (2 * parts) >= kShortest) parts *= 2;
+  return {.m = m, .n = n, .k = k / parts, .groups = parts, .batched = parts > 1};
+}
+
+void add_thin(Operations& list, std::string name, int64_t m, int64_t n, int64_t k) {
+  list.push_back({std::move(name), thin(m, n, k)});
+}
+
+void add_thin_wgrad(Operations& list, std::string name, int64_t m, int64_t n, int64_t k) {
+  list.push_back({std::move(name), Gemm{.m = m, .n = n, .k = k, .accumulate_fp32 = true}});
+}
+
 void add_adapters_forward(Operations& list, const Shape& s, int64_t tokens, const Linear& layer,
                           Sum inner) {
   for (const Linear::Adapter& adapter : layer.adapters) {
-    add_gemm(list, adapter.name + " lora_A", tokens, s.lora_rank, layer.in);
+    add_thin(list, adapter.name + " lora_A", tokens, s.lora_rank, layer.in);
     add_rank_sum(list, s, adapter.name + " lora_A all-reduce", tokens, inner);
-    add_gemm(list, adapter.name + " lora_B", tokens, adapter.out, s.lora_rank);
+    add_thin(list, adapter.name + " lora_B", tokens, adapter.out, s.lora_rank);
     add_joining(list, s, adapter.name + " lora sum", tokens, adapter.out);
   }
-}
-
-void add_wgrad(Operations& list, std::string name, int64_t m, int64_t n, int64_t k) {
-  list.push_back({std::move(name), Gemm{.m = m, .n = n, .k = k, .accumulate_fp32 = true}});
 }
 
 void add_adapters_wgrad(Operations& list, const Shape& s, int64_t tokens, const Linear& layer,
@@ -227,16 +240,16 @@ void add_adapters_wgrad(Operations& list, const Shape& s, int64_t tokens, const 
   for (const Linear::Adapter& adapter : layer.adapters) {
     if (s.kernels == spec::ElementWise::eager)
       add_pass(list, adapter.name + " lora scale backward", s, tokens, 2 * adapter.out);
-    add_gemm(list, adapter.name + " lora_B dgrad", tokens, s.lora_rank, adapter.out);
+    add_thin(list, adapter.name + " lora_B dgrad", tokens, s.lora_rank, adapter.out);
     add_rank_sum(list, s, adapter.name + " lora_B dgrad all-reduce", tokens, inner);
-    add_wgrad(list, adapter.name + " lora_B wgrad", adapter.out, s.lora_rank, tokens);
-    add_wgrad(list, adapter.name + " lora_A wgrad", s.lora_rank, layer.in, tokens);
+    add_thin_wgrad(list, adapter.name + " lora_B wgrad", adapter.out, s.lora_rank, tokens);
+    add_thin_wgrad(list, adapter.name + " lora_A wgrad", s.lora_rank, layer.in, tokens);
   }
 }
 
 void add_adapters_dgrad(Operations& list, const Shape& s, int64_t tokens, const Linear& layer) {
   for (const Linear::Adapter& adapter : layer.adapters) {
-    add_gemm(list, adapter.name + " lora_A dgrad", tokens, layer.in, s.lora_rank);
+    add_thin(list, adapter.name + " lora_A dgrad", tokens, layer.in, s.lora_rank);
     add_pass(list, adapter.name + " lora input gradient sum", s, tokens, 3 * layer.in);
   }
 }

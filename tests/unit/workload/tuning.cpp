@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/support/models.hpp"
+#include "tests/support/profile.hpp"
 
 using namespace scapesim;
 using namespace scapesim::test;
@@ -226,4 +227,27 @@ TEST_CASE("[M430] recomputation leaves resting layers alone") {
   CHECK(work.layers.at(8).backward.empty());
   CHECK(work.layers.at(8).kept == Bytes(0));
   CHECK(work.layers.at(9).kept > Bytes(0));
+}
+
+TEST_CASE("[M437] a width that adapters multiply by is divided, the FLOPs are the same") {
+  const Workload work = work_of(llama_7b(), lora_of(8, {LoraTarget::down_proj}));
+  const Layer& layer = work.layers.at(5);
+  const auto product = [&](const std::vector<workload::Operation>& list, std::string_view ending) {
+    const auto found = std::ranges::find_if(list, [&](const workload::Operation& operation) {
+      return operation.name.ends_with(ending);
+    });
+    return std::get<workload::Gemm>(found->shape);
+  };
+  const workload::Gemm a = product(layer.forward, "lora_A");  // k = 11,008 = 8 x 1,376
+  CHECK(a.groups == 8);
+  CHECK(a.k == 1376);
+  CHECK(cost::flops_of(a).si() == 2.0 * 1024 * 8 * 11'008);
+  CHECK(product(layer.forward, "lora_B").groups == 1);         // k = 8
+  CHECK(product(layer.backward, "lora_B dgrad").groups == 4);  // k = 4,096
+  CHECK(product(layer.backward, "lora_A wgrad").groups == 1);  // k = 1,024 tokens
+  CHECK(product(layer.backward, "lora_A wgrad").accumulate_fp32);
+  // 100 multiprocessors: one wave of 8 tiles over all of k, or of 64 over an eighth.
+  const cost::Profile profile = round_profile();
+  const cost::KernelCosts costs(profile, round_gpu(), spec::Precision::bf16);
+  CHECK(costs.time(a) < 0.4 * costs.time(workload::Gemm{.m = 1024, .n = 8, .k = 11'008}));
 }
