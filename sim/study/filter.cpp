@@ -1,251 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words, then a parser of one function per level of precedence; types are checked when it is read.
+// A parser of one function per level of precedence; types and units are checked as it reads.
 #include "sim/study/filter.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
 #include <fmt/format.h>
-#include <functional>
-#include <limits>
-#include <optional>
-#include <variant>
-#include <vector>
+#include <fmt/ranges.h>
 
 #include "sim/base/error.hpp"
-#include "sim/base/unit_text.hpp"
-#include "sim/scenario/keys.hpp"
+#include "sim/study/filter_nodes.hpp"
 
 namespace scapesim::study {
-
-namespace detail {
-
-using FilterValue = std::variant<bool, double, std::string>;
-
-struct FilterNode {
-  enum class Type { flag, number, text };
-  Type type = Type::flag;
-  int column = 0;
-  std::function<FilterValue(const spec::Scenario&)> value;
-};
-
-}  // namespace detail
-
 namespace {
 
+using detail::Failure;
 using detail::FilterNode;
-using detail::FilterValue;
+using detail::Node;
+using detail::Token;
+using detail::Unit;
 using Type = FilterNode::Type;
-using Node = std::shared_ptr<const FilterNode>;
-
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-std::string_view words_of(Type type) {
-  switch (type) {
-    case Type::flag:
-      return "a condition";
-    case Type::number:
-      return "a number";
-    case Type::text:
-      return "a word";
-  }
-  return "";
-}
-
-struct Token {
-  enum class Kind { number, text, name, sign, end };
-  Kind kind = Kind::end;
-  std::string text;
-  double number = 0;
-  int column = 1;
-};
-
-class Failure {
- public:
-  Failure(std::string_view text, std::string origin) : text_(text), origin_(std::move(origin)) {}
-  [[noreturn]] void at(int column, std::string what, std::string hint = {}) const {
-    throw InputError(Problem{{.file = origin_, .line = 1, .column = column},
-                             {},
-                             fmt::format("{} in \"{}\"", what, text_),
-                             std::move(hint)});
-  }
-
- private:
-  std::string text_;
-  std::string origin_;
-};
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/// The SI value of "400Gbps", "80GiB", "2.5USD/h"; prices per hour count in dollars per hour.
-std::optional<double> quantity(const std::string& text) {
-  const auto read = [](const auto& parsed) -> std::optional<double> {
-    if (const auto* value = std::get_if<0>(&parsed)) return value->si();
-    return std::nullopt;
-  };
-  if (const auto value = read(parse_bytes(text))) return value;
-  if (const auto value = read(parse_seconds(text))) return value;
-  if (const auto value = read(parse_bytes_per_second(text))) return value;
-  if (const auto value = read(parse_flops_per_second(text))) return value;
-  if (const auto value = read(parse_watts(text))) return value;
-  for (const std::string_view unit : {"USD/h", "USD"})
-    if (text.ends_with(unit)) return std::stod(text);
-  return std::nullopt;
-}
-
-class Words {
- public:
-  Words(std::string_view text, const Failure& failure) : text_(text), failure_(failure) {}
-
-  std::vector<Token> all() {
-    std::vector<Token> tokens;
-    while (tokens.empty() || tokens.back().kind != Token::Kind::end) tokens.push_back(next());
-    return tokens;
-  }
-
- private:
-  char at(std::size_t offset) const { return offset < text_.size() ? text_[offset] : '\0'; }
-
-  Token next() {
-    while (at(position_) == ' ' || at(position_) == '\t') ++position_;
-    Token token;
-    token.column = static_cast<int>(position_) + 1;
-    if (position_ >= text_.size()) return token;
-    const char c = text_[position_];
-    if (is_digit(c) || (c == '.' && is_digit(at(position_ + 1)))) return number(token);
-    if (is_letter(c)) return name(token);
-    if (c == '"' || c == '\'') return quoted(token, c);
-    return sign(token);
-  }
-
-  Token number(Token token) {
-    token.kind = Token::Kind::number;
-    const std::string_view rest = text_.substr(position_);
-    const auto [stop, error] =
-        std::from_chars(rest.data(), rest.data() + rest.size(), token.number);
-    const std::size_t digits = static_cast<std::size_t>(stop - rest.data());
-    if (error != std::errc()) failure_.at(token.column, "a number out of range");
-    std::size_t letters = digits;
-    while (letters < rest.size() && is_letter(rest[letters])) ++letters;
-    std::size_t end = letters;
-    if (letters > digits && letters < rest.size() && rest[letters] == '/') {
-      ++end;  // GB/s, unless it is GB divided by something
-      while (end < rest.size() && is_letter(rest[end])) ++end;
-    }
-    for (const std::size_t length : {end, letters})
-      if (length > digits)
-        if (const auto value = quantity(std::string(rest.substr(0, length)))) {
-          token.number = *value;
-          position_ += length;
-          return token;
-        }
-    if (letters > digits)
-      failure_.at(token.column + static_cast<int>(digits),
-                  fmt::format("unknown unit \"{}\"", rest.substr(digits, letters - digits)),
-                  "such as 80GiB, 400Gbps, 25GB/s, 1.5s, 2.5USD/h");
-    position_ += digits;
-    return token;
-  }
-
-  Token name(Token token) {
-    token.kind = Token::Kind::name;
-    while (is_letter(at(position_)) || is_digit(at(position_)) || at(position_) == '.')
-      token.text += text_[position_++];
-    return token;
-  }
-
-  Token quoted(Token token, char quote) {
-    token.kind = Token::Kind::text;
-    const std::size_t end = text_.find(quote, position_ + 1);
-    if (end == std::string_view::npos) failure_.at(token.column, "a quote that is not closed");
-    token.text = text_.substr(position_ + 1, end - position_ - 1);
-    position_ = end + 1;
-    return token;
-  }
-
-  Token sign(Token token) {
-    static constexpr std::array<std::string_view, 17> kSigns = {
-        "==", "!=", "<=", ">=", "&&", "||", "<", ">", "+", "-", "*", "/", "%", "(", ")", "!", "="};
-    token.kind = Token::Kind::sign;
-    for (const std::string_view known : kSigns)
-      if (text_.substr(position_).starts_with(known)) {
-        token.text = known;
-        position_ += known.size();
-        if (known == "=") failure_.at(token.column, "\"=\"", "equality is ==");
-        return token;
-      }
-    failure_.at(token.column, fmt::format("\"{}\" has no meaning", text_[position_]));
-  }
-
-  std::string_view text_;
-  const Failure& failure_;
-  std::size_t position_ = 0;
-};
-
-bool is_number_type(std::string_view type) {
-  static constexpr std::array<std::string_view, 9> kTypes = {
-      "integer", "number", "bytes",   "bytes/s",         "FLOP/s",
-      "seconds", "watts",  "dollars", "dollars per hour"};
-  return std::ranges::find(kTypes, type) != kTypes.end();
-}
-
-std::string unquoted(std::string text) {
-  if (text.size() >= 2 && text.front() == '"' && text.back() == '"')
-    return text.substr(1, text.size() - 2);
-  return text;
-}
-
-Node key_node(const scenario::Key& key, int column) {
-  const auto text = key.field.text;
-  if (key.field.type == "flag")
-    return std::make_shared<FilterNode>(
-        FilterNode{Type::flag, column,
-                   [text](const spec::Scenario& s) -> FilterValue { return text(s) == "true"; }});
-  if (is_number_type(key.field.type))
-    return std::make_shared<FilterNode>(FilterNode{
-        Type::number, column, [text](const spec::Scenario& s) -> FilterValue {
-          const std::string word = unquoted(text(s));
-          double number = kNone;
-          const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-          if (error != std::errc()) return kNone;
-          if (end == word.data() + word.size()) return number;
-          return quantity(word).value_or(kNone);
-        }});
-  return std::make_shared<FilterNode>(
-      FilterNode{Type::text, column,
-                 [text](const spec::Scenario& s) -> FilterValue { return unquoted(text(s)); }});
-}
-
-/// Names that are no row of the key table: what follows from keys, and those a table row has no
-/// simulated text for.
-std::optional<Node> special_node(std::string_view name, int column) {
-  const auto node = [column](Type type, auto value) -> Node {
-    return std::make_shared<FilterNode>(FilterNode{type, column, value});
-  };
-  using S = const spec::Scenario&;
-  if (name == "dp")
-    return node(Type::number,
-                [](S s) -> FilterValue { return double{1} * spec::data_parallel_size(s); });
-  if (name == "micro_batches")
-    return node(Type::number, [](S s) -> FilterValue {
-      if (spec::data_parallel_size(s) < 1) return 0.0;
-      return static_cast<double>(spec::micro_batches(s));
-    });
-  if (name == "series") return node(Type::text, [](S s) -> FilterValue { return s.series; });
-  if (name == "model.preset" || name == "model.huggingface")
-    return node(Type::text, [](S s) -> FilterValue { return s.model.name; });
-  if (name == "cluster.preset")
-    return node(Type::text, [](S s) -> FilterValue { return s.cluster.name; });
-  if (name == "name") return node(Type::text, [](S s) -> FilterValue { return s.name; });
-  return std::nullopt;
-}
 
 class Parser {
  public:
-  Parser(std::vector<Token> tokens, const Failure& failure)
-      : tokens_(std::move(tokens)), failure_(failure) {}
+  Parser(std::vector<Token> tokens, const Failure& failure, const std::vector<std::string>& series)
+      : tokens_(std::move(tokens)), failure_(failure), series_(series) {}
 
   Node parse() {
     if (peek().kind == Token::Kind::end) failure_.at(1, "no condition");
@@ -257,11 +34,9 @@ class Parser {
   }
 
  private:
-  using Value = FilterValue;
-
   const Token& peek() const { return tokens_[position_]; }
   static std::string shown(const Token& token) {
-    return token.kind == Token::Kind::number ? fmt::format("{}", token.number) : token.text;
+    return token.kind == Token::Kind::number ? fmt::format("{}", token.number.value) : token.text;
   }
 
   /// The next word when it is one of these signs or names.
@@ -280,40 +55,22 @@ class Parser {
                   std::move(hint));
   }
 
-  template <class F>
-  static Node joined(Type type, int column, const Node& left, const Node& right, F combine) {
-    return std::make_shared<FilterNode>(
-        FilterNode{type, column, [left, right, combine](const spec::Scenario& s) -> Value {
-                     return combine(left->value(s), right->value(s));
-                   }});
-  }
-
   Node either() {
     Node left = both();
-    while (take({"||", "or"})) {
-      const Node right = both();
-      need(left, Type::flag);
-      need(right, Type::flag);
-      left = joined(Type::flag, left->column, left, right,
-                    [](const Value& a, const Value& b) -> Value {
-                      return std::get<bool>(a) || std::get<bool>(b);
-                    });
-    }
+    while (const auto word = take({"||", "or"})) left = of_conditions(*word, left, both());
     return left;
   }
 
   Node both() {
     Node left = negated();
-    while (take({"&&", "and"})) {
-      const Node right = negated();
-      need(left, Type::flag);
-      need(right, Type::flag);
-      left = joined(Type::flag, left->column, left, right,
-                    [](const Value& a, const Value& b) -> Value {
-                      return std::get<bool>(a) && std::get<bool>(b);
-                    });
-    }
+    while (const auto word = take({"&&", "and"})) left = of_conditions(*word, left, negated());
     return left;
+  }
+
+  Node of_conditions(const Token& word, const Node& left, const Node& right) const {
+    need(left, Type::flag);
+    need(right, Type::flag);
+    return detail::conjunction(word.text, left, right);
   }
 
   Node negated() {
@@ -322,9 +79,7 @@ class Parser {
     const Deeper deeper(*this);
     const Node inner = negated();
     need(inner, Type::flag);
-    return std::make_shared<FilterNode>(FilterNode{
-        Type::flag, sign->column,
-        [inner](const spec::Scenario& s) -> Value { return !std::get<bool>(inner->value(s)); }});
+    return detail::negation(inner, sign->column);
   }
 
   Node comparison() {
@@ -340,25 +95,36 @@ class Parser {
       need(right, left->type);
     else
       need(left, Type::number), need(right, Type::number);
-    return compared(sign->text, left, right);
+    if (left->type == Type::number) need_same_unit("compared with", left, right);
+    need_known(left, right);
+    need_known(right, left);
+    return detail::comparison(sign->text, left, right);
   }
 
-  static Node compared(const std::string& sign, const Node& left, const Node& right) {
-    const auto node = [&](auto test) {
-      return joined(Type::flag, left->column, left, right,
-                    [test](const Value& a, const Value& b) -> Value { return test(a, b); });
-    };
-    const auto order = [&](auto test) {
-      return node([test](const Value& a, const Value& b) {
-        return test(std::get<double>(a), std::get<double>(b));
-      });
-    };
-    if (sign == "==") return node([](const Value& a, const Value& b) { return a == b; });
-    if (sign == "!=") return node([](const Value& a, const Value& b) { return a != b; });
-    if (sign == "<") return order(std::less<>());
-    if (sign == "<=") return order(std::less_equal<>());
-    if (sign == ">") return order(std::greater<>());
-    return order(std::greater_equal<>());
+  /// Nothing and 0 have any unit.
+  static bool is_zero(const Node& node) {
+    return node->constant && std::get<double>(*node->constant) == 0;
+  }
+  void need_same_unit(std::string_view verb, const Node& left, const Node& right) const {
+    if (left->unit == right->unit || is_zero(left) || is_zero(right)) return;
+    if (left->unit == Unit::any || right->unit == Unit::any) return;
+    const Node& wrong = right->unit == Unit::none || left->constant == std::nullopt ? right : left;
+    const Node& other = wrong == right ? left : right;
+    failure_.at(wrong->column,
+                fmt::format("{} {} {}", words_of(wrong->unit), verb,
+                            other->name.empty() ? words_of(other->unit) : other->name),
+                fmt::format("{} needs {}", other->name.empty() ? "the other side" : other->name,
+                            words_of(other->unit)));
+  }
+
+  /// A text that the key on the other side can never be.
+  void need_known(const Node& text, const Node& key) const {
+    if (text->type != Type::text || !text->constant || key->words.empty()) return;
+    const std::string& word = std::get<std::string>(*text->constant);
+    const std::vector<std::string_view> known(key->words.begin(), key->words.end());
+    if (std::ranges::find(known, word) == known.end())
+      failure_.at(text->column, fmt::format("\"{}\" is never {}", word, key->name),
+                  did_you_mean(word, known));
   }
 
   Node sum() {
@@ -376,30 +142,27 @@ class Parser {
   Node computed(const Token& sign, const Node& left, const Node& right) const {
     need(left, Type::number);
     need(right, Type::number);
-    const auto node = [&](auto combine) {
-      return joined(Type::number, left->column, left, right,
-                    [combine](const Value& a, const Value& b) -> Value {
-                      return combine(std::get<double>(a), std::get<double>(b));
-                    });
-    };
-    switch (sign.text[0]) {
-      case '+':
-        return node(std::plus<>());
-      case '-':
-        return node(std::minus<>());
-      case '*':
-        return node(std::multiplies<>());
-      case '/':
-        return node(std::divides<>());
-      default:
-        return node([](double a, double b) { return std::fmod(a, b); });
-    }
+    const char c = sign.text[0];
+    if ((c == '/' || c == '%') && is_zero(right))
+      failure_.at(right->column, c == '/' ? "a division by 0" : "a remainder by 0");
+    return detail::arithmetic(c, unit_of(c, left, right), left, right);
+  }
+
+  Unit unit_of(char sign, const Node& left, const Node& right) const {
+    const Unit a = left->unit, b = right->unit;
+    if (sign == '*') return a == Unit::none ? b : b == Unit::none ? a : Unit::any;
+    if (sign == '/') return b == Unit::none ? a : a == b ? Unit::none : Unit::any;
+    need_same_unit(sign == '%'   ? "divided by"
+                   : sign == '+' ? "added to"
+                                 : "taken from",
+                   left, right);
+    return is_zero(left) ? b : a;
   }
 
   Node factor() {
     if (const auto sign = take({"-"})) {
       const Deeper deeper(*this);
-      const Node zero = constant(Type::number, 0.0, sign->column);
+      const Node zero = detail::constant_node(Type::number, Unit::none, 0.0, sign->column);
       return computed(*sign, zero, factor());
     }
     if (const auto open = take({"("})) {
@@ -412,22 +175,18 @@ class Parser {
     if (token.kind == Token::Kind::end) failure_.at(token.column, "nothing after the last word");
     ++position_;
     if (token.kind == Token::Kind::number)
-      return constant(Type::number, token.number, token.column);
-    if (token.kind == Token::Kind::text) return constant(Type::text, token.text, token.column);
+      return detail::constant_node(Type::number, token.number.unit, token.number.value,
+                                   token.column);
+    if (token.kind == Token::Kind::text)
+      return detail::constant_node(Type::text, Unit::none, token.text, token.column);
     if (token.kind == Token::Kind::name) return named(token);
     failure_.at(token.column, fmt::format("unexpected \"{}\"", token.text));
   }
 
-  template <class T>
-  static Node constant(Type type, T value, int column) {
-    return std::make_shared<FilterNode>(
-        FilterNode{type, column, [value](const spec::Scenario&) -> Value { return value; }});
-  }
-
   Node named(const Token& token) const {
     if (token.text == "true" || token.text == "false")
-      return constant(Type::flag, token.text == "true", token.column);
-    if (const auto node = special_node(token.text, token.column)) return *node;
+      return detail::constant_node(Type::flag, Unit::none, token.text == "true", token.column);
+    if (const auto node = detail::special_node(token.text, token.column, series_)) return *node;
     std::vector<const scenario::Key*> found;
     std::vector<std::string> full, known = {"dp", "micro_batches", "series"};
     for (const scenario::Key& key : scenario::keys()) {
@@ -458,7 +217,7 @@ class Parser {
   Node whole_key(const scenario::Key& key, const Token& token) const {
     if (!key.field.text)
       failure_.at(token.column, fmt::format("\"{}\" cannot be asked", token.text));
-    return key_node(key, token.column);
+    return detail::key_node(key, token.column);
   }
 
   /// Bounds the depth of the tree, so that no text exhausts the stack.
@@ -479,17 +238,19 @@ class Parser {
 
   std::vector<Token> tokens_;
   const Failure& failure_;
+  const std::vector<std::string>& series_;
   std::size_t position_ = 0;
   int depth_ = 0;
 };
 
 }  // namespace
 
-Filter::Filter(std::string_view text, const std::string& origin) {
+Filter::Filter(std::string_view text, const std::string& origin,
+               const std::vector<std::string>& series) {
   constexpr std::size_t kLongest = 10'000;
   const Failure failure(text.substr(0, kLongest), origin);
   if (text.size() > kLongest) failure.at(1, fmt::format("more than {} characters", kLongest));
-  root_ = Parser(Words(text, failure).all(), failure).parse();
+  root_ = Parser(detail::words(text, failure), failure, series).parse();
 }
 
 bool Filter::keeps(const spec::Scenario& scenario) const {

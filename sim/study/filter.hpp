@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/spec/spec.hpp"
 
@@ -23,11 +24,14 @@ struct FilterNode;
 ///
 /// A key is written "training.micro_batch", or by its last word where only one section has it. Of
 /// no section are dp (data-parallel ranks), micro_batches and series. A key that is "none" compares
-/// to no number, and a remainder by 0 to nothing.
+/// to no number, and what is divided by keys that are 0 to nothing. Sides of a comparison or sum
+/// have the same unit (0 has any); a word is one that the key can be.
 class Filter {
  public:
-  /// Throws InputError with the column in `text` (file: `origin`, such as "--filter").
-  Filter(std::string_view text, const std::string& origin);
+  /// `series` are the names there are; empty: not known. Throws InputError with the column in
+  /// `text` (file: `origin`, such as "--filter").
+  Filter(std::string_view text, const std::string& origin,
+         const std::vector<std::string>& series = {});
 
   bool keeps(const spec::Scenario& scenario) const;
 

@@ -67,7 +67,8 @@ Sweep::Sweep(const SweepRequest& request)
       grid_(grid_of(request)),
       series_(chosen_series(scenarios_.series(), request.series)),
       interval_draws_(request.interval_draws) {
-  if (!request.filter.empty()) filter_.emplace(request.filter, request.filter_origin);
+  if (!request.filter.empty())
+    filter_.emplace(request.filter, request.filter_origin, scenarios_.series());
   check_values(request.axes_origin);
   make_identity(request);
 }
