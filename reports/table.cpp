@@ -48,6 +48,8 @@ std::string table(const std::vector<Column>& columns,
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string signed_percent(double share) {
+  constexpr double kMost = 1e4;  // beyond it a percentage says nothing, nor does infinity
+  if (share >= kMost) return "over +1000000 %";
   const std::string text = fmt::format("{:+.1f} %", 100 * share);
   return text == "-0.0 %" ? "+0.0 %" : text;
 }

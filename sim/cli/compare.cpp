@@ -2,6 +2,7 @@
 // scapesim compare: scenarios side by side, and which term makes the difference.
 #include "reports/compare.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <memory>
 
@@ -39,6 +40,37 @@ void add_series(std::vector<study::Series>& list, const Options& options, const 
   }
 }
 
+/// Problems of one column's change: it is the last override of its call.
+void take_problems(const InputError& error, const Options& options, std::size_t with,
+                   Problems& problems) {
+  const auto same = [](const Problem& a, const Problem& b) {
+    return a.place.file == b.place.file && a.place.line == b.place.line && a.key == b.key &&
+           a.what == b.what;
+  };
+  for (Problem problem : error.problems()) {
+    const bool of_change = problem.place.file == "--set" &&
+                           problem.place.line == static_cast<int>(options.set.size()) + 1;
+    if (of_change) problem.place.file = "--with", problem.place.line = static_cast<int>(with);
+    const auto& told = problems.list();
+    if (std::ranges::none_of(told, [&](const Problem& other) { return same(other, problem); }))
+      problems.add(problem.place, problem.key, problem.what, problem.hint);
+  }
+}
+
+/// Every series of every file, as it is and under each change; all that is wrong with any of them.
+std::vector<study::Series> all_series(const Options& options) {
+  std::vector<study::Series> list;
+  Problems problems;
+  for (const std::string& file : options.files)
+    for (std::size_t i = 0; i <= options.with.size(); ++i) try {
+        add_series(list, options, file, i == 0 ? "" : options.with[i - 1]);
+      } catch (const InputError& error) {
+        take_problems(error, options, i, problems);
+      }
+  problems.raise();
+  return list;
+}
+
 /// Options of a study file, which says all by itself; scenarios leave those of the call.
 Options with_study(Options options) {
   using enum scenario::StudyKey::Type;
@@ -67,11 +99,7 @@ Options with_study(Options options) {
 
 Output compare(const Options& given) {
   const Options options = with_study(given);
-  std::vector<study::Series> series;
-  for (const std::string& file : options.files) {
-    add_series(series, options, file, "");
-    for (const std::string& with : options.with) add_series(series, options, file, with);
-  }
+  const std::vector<study::Series> series = all_series(options);
   if (series.size() < 2)
     refuse("", "one scenario of one series is nothing to compare",
            "name another file, or a change: --with KEY=VALUE");

@@ -318,11 +318,23 @@ struct MergeOptions {
   FormatOptions format;
 };
 
+/// The study of the parts, which is that of the whole: its paths seen from the new folder.
+void write_study_of_parts(const MergeOptions& options) {
+  const fs::path part = fs::path(options.folders.front()) / study::kStudyName;
+  std::error_code ignored;
+  if (!fs::exists(part, ignored)) return;
+  const auto study = scenario::read_study(part, "sweep", study_keys());
+  if (study)
+    write_file(fs::path(options.target) / study::kStudyName,
+               study_file(request_of(*study), options.target));
+}
+
 Output merge(const MergeOptions& options) {
   const Signals signals;
   reports::SweepSummary summary;
   study::merge({options.folders.begin(), options.folders.end()}, options.target,
                reports::sweep_csv(summary));
+  write_study_of_parts(options);
   const std::string name = fs::path(options.target).filename().string();
   return {.text = options.format.json ? reports::sweep_json(name, summary)
                                       : reports::sweep_text(name, summary)};

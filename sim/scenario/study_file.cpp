@@ -38,6 +38,15 @@ bool fits(const Value& value, StudyKey::Type type) {
   return false;
 }
 
+/// Where a file of another kind belongs.
+std::string hint_for(const std::string& kind) {
+  static constexpr std::string_view kKinds[] = {"sweep", "compare", "sensitivity", "plan"};
+  if (kind.empty()) return "";
+  if (std::ranges::find(kKinds, kind) != std::end(kKinds))
+    return fmt::format("try scapesim {}", kind);
+  return did_you_mean(kind, kKinds);
+}
+
 void check_setting(const Setting& setting, std::string_view kind, std::span<const StudyKey> keys,
                    Problems& problems) {
   const std::string key = key_text(setting.section, setting.name);
@@ -102,7 +111,7 @@ std::optional<StudyFile> read_study(const std::filesystem::path& file, std::stri
       study.kind = word == nullptr ? "" : *word;
       if (study.kind != kind)
         problems.add(setting.place, "study.kind", fmt::format("\"{}\" is needed here", kind),
-                     study.kind.empty() ? "" : fmt::format("try scapesim {}", study.kind));
+                     hint_for(study.kind));
     } else if (setting.name != "description") {
       check_setting(setting, kind, keys, problems);
       study.settings.push_back(setting);

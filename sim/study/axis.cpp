@@ -106,6 +106,14 @@ std::optional<RangeText> range_of(std::string_view text) {
   return range;
 }
 
+/// "2:8": two amounts, where a range has three.
+bool is_without_step(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  return colon != std::string_view::npos && amount_of(text.substr(0, colon)).has_value() &&
+         text.find(':', colon + 1) == std::string_view::npos &&
+         amount_of(text.substr(colon + 1)).has_value();
+}
+
 /// Why the range cannot be counted out; empty when it can.
 std::string fault_of(const RangeText& range) {
   const bool factor = range.kind != '+';
@@ -189,6 +197,9 @@ class AxisReader {
   void add_part(std::string_view part) {
     const std::string_view value = trimmed(part);
     if (value.empty()) return add(part, "an empty value", "values are parted by single commas");
+    if (is_without_step(value))
+      return add(value, fmt::format("the range {} has no step", value),
+                 fmt::format("{0}:STEP or {0}:*FACTOR, or single values: A,B", value));
     const auto range = range_of(value);
     if (!range) return add_value(std::string(value), value);
     const std::string fault = fault_of(*range);

@@ -51,6 +51,15 @@ class Compare(ProgramTest):
         self.done("compare", INFEASIBLE, INFEASIBLE, "--json", code=3)
         self.done("compare", INFEASIBLE, SCENARIO, code=0)
 
+    def test_all_that_is_wrong_with_any_change_is_told_at_its_place(self):
+        told = self.refused("compare", "scenarios/llama2-13b-fsdp.toml", "--set", "training.micro_batch=1",
+                            "--with", "training.micro_batch=0", "--with", "training.micro_batchh=2",
+                            "--with", "cluster.gpus=63")
+        for line in ("--with:1:22: training.micro_batch: ", "--with:2:1: training.micro_batchh: unknown key",
+                     "--with:3:14: "):
+            self.assertIn(line, told)
+        self.assertNotIn("--set:", told)
+
     def test_detail_divides_into_the_terms_of_explain(self):
         document = self.document("compare", NETWORK, "--detail", "--interval", "off")
         self.assertIn("M", document["terms"][0]["kind"])
@@ -95,6 +104,14 @@ class Sensitivity(ProgramTest):
         document = self.document("sensitivity", INFEASIBLE, code=3)
         self.assertIn("does not fit", document["infeasible"])
         self.assertNotIn("parameters", document)
+
+
+class StudyFiles(ProgramTest):
+    def test_a_kind_that_is_none_gets_the_nearest(self):
+        file = self.write("s.toml", '[study]\nkind = "sweap"\nscenario = "x.toml"\naxes = ["cluster.gpus=4"]\n')
+        self.assertIn('(did you mean "sweep"?)', self.refused("sweep", file, "-o", self.path("o")))
+        file = self.write("s.toml", '[study]\nkind = "plan"\nscenario = "x.toml"\n')
+        self.assertIn("(try scapesim plan)", self.refused("sweep", file, "-o", self.path("o")))
 
 
 class Plan(ProgramTest):

@@ -336,6 +336,27 @@ class Refusals(SweepTest):
         for shard in ("0/2", "3/2", "1", "a/b", "1/0"):
             self.assertIn("--shard", self.refused("sweep", *SWEEP, "-o", self.path("x"), "--shard", shard))
 
+    def test_a_range_without_a_step_says_what_is_missing(self):
+        told = self.refused("sweep", SCENARIO, "--axis", "parallelism.tp=2:8", "-o", self.path("x"))
+        self.assertIn("--axis:1:16: parallelism.tp: the range 2:8 has no step (2:8:STEP or 2:8:*FACTOR", told)
+
+    def test_a_filter_of_wrong_types_is_refused_before_the_first_point(self):
+        for condition, words in (("tp / 0 == 1", "a division by 0"), ("gpu_memory > 80", "needs bytes, such as 80GiB"),
+                                 ("method == 'scap'", 'did you mean "scape"?'), ("series == 'Adam'", "is never series")):
+            told = self.refused("sweep", *SWEEP, "-o", self.path("x"), "--filter", condition)
+            self.assertIn(words, told)
+            self.assertFalse(os.path.exists(self.path("x")))
+
+    def test_a_merged_sweep_can_be_run_again(self):
+        self.sweep("a1", "--shard", "1/2")
+        self.sweep("a2", "--shard", "2/2")
+        self.done("merge", self.path("a1"), self.path("a2"), "-o", self.path("whole"))
+        self.done("sweep", self.path("whole/study.toml"), "-o", self.path("again"))
+        for name in ("results.jsonl", "results.csv"):
+            with open(self.path(f"whole/{name}"), encoding="utf-8") as one, \
+                    open(self.path(f"again/{name}"), encoding="utf-8") as other:
+                self.assertEqual(one.read(), other.read())
+
     def test_merge_wants_all_parts_of_one_sweep(self):
         self.sweep("first", "--shard", "1/3")
         self.sweep("second", "--shard", "2/3")
