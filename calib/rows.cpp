@@ -158,7 +158,7 @@ std::vector<SustainedRow> sustained_rows(const std::filesystem::path& file) {
   for (const CsvRow& row : csv.rows) {
     one_of(csv, row.cells[1], "key",
            {"gemm.scale", "gpu.clock_scale", "host.launch_s", "host.step_s",
-            "network.transport_cap_Bps", "network.crossing_cap_Bps"},
+            "hbm.scatter_add_per_s", "network.transport_cap_Bps", "network.crossing_cap_Bps"},
            problems);
     rows.push_back(
         {.profile = row.cells[0].text,

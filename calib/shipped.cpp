@@ -90,6 +90,7 @@ void add_network(Profile& profile, const std::filesystem::path& root, std::strin
 const FreeNumber kFree[] = {
     {.key = "gemm.scale", .factor = Factor::gemm, .start = 1},
     {.key = "gpu.clock_scale", .factor = Factor::gemm, .start = 1},
+    {.key = "hbm.scatter_add_per_s", .factor = Factor::hbm, .start = 1e11},
     {.key = "host.launch_s", .factor = Factor::host, .start = 1e-4},
     {.key = "host.step_s", .factor = Factor::host, .start = 5e-3},
     {.key = "network.transport_cap_Bps", .factor = Factor::network, .start = 12e9},

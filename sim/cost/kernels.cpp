@@ -197,6 +197,7 @@ KernelCosts::KernelCosts(const Profile& profile, const spec::Gpu& gpu, spec::Pre
       backward_half_waves_(number_or(profile, "attention.backward_half_waves", 0)),
       diagonal_(number_or(profile, "attention.diagonal_tokens", 0)),
       hbm_(profile.number("hbm.bandwidth_Bps")),
+      adds_(number_or(profile, "hbm.scatter_add_per_s", 0)),
       launch_(profile.number("hbm.launch_s")),
       host_launch_(number_or(profile, "host.launch_s", 0)),
       overlap_slowdown_(fleet.overlap_slowdown) {
@@ -329,7 +330,9 @@ Seconds KernelCosts::time(const Pass& pass) const {
     const double share = curve->second.at(pass.traffic.si());
     return std::max(pass.traffic / (hbm_ * share), static_cast<double>(pass.launches) * launch_);
   }
-  return pass.traffic / hbm_ + static_cast<double>(pass.launches) * launch_;
+  // [M409]
+  const Seconds adding(adds_ > 0 ? pass.added / adds_ : 0);
+  return std::max(pass.traffic / hbm_, adding) + static_cast<double>(pass.launches) * launch_;
 }
 
 }  // namespace scapesim::cost

@@ -48,6 +48,7 @@ struct Pass {
   Bytes traffic;
   int launches = 1;
   std::string_view kernel = {};  ///< whose curve kernel.<name> counts, where the profile has one
+  double added = 0;              ///< elements that atomics add to memory
 };
 
 /// FLOPs executed [M2].
@@ -114,6 +115,7 @@ class KernelCosts {
   std::map<spec::AttentionCore, Library> libraries_;
   double diagonal_;  ///< tokens by which whole tiles reach over the mask's edge
   BytesPerSecond hbm_;
+  double adds_;  ///< atomic additions a second; 0: bandwidth decides
   Seconds launch_;
   Seconds host_launch_;
   double overlap_slowdown_;

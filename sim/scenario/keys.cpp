@@ -269,6 +269,10 @@ std::vector<Key> parallelism_keys() {
        "keys and values pass around a ring, or heads for sequence by all-to-all"},
       {"parallelism", "dispatcher", choice(AT(parallelism.dispatcher)), kFromSpec,
        "a token's row to each expert chosen, once to each rank that holds any, or to all ranks"},
+      {"parallelism", "permute_fusion", flag(AT(parallelism.permute_fusion)), kFromSpec,
+       "one kernel sums a token's rows from its experts; else PyTorch's scatter_add, as "
+       "Megatron-LM "
+       "without --moe-permute-fusion"},
       {"parallelism", "expert_tp", integer(AT(parallelism.expert_tp), {0, 4096}), kFromSpec,
        "tensor parallelism of the experts: 1, or 0 for that of the rest"},
       {"parallelism", "order", mesh_order(), kFromSpec,

@@ -155,7 +155,8 @@ struct Parallelism {
   bool split_messages = false;  ///< a tensor rank sends its part to the next stage, gathered there
   ContextMethod context_method = ContextMethod::ring;
   Dispatcher dispatcher = Dispatcher::all_to_all;
-  int expert_tp = 0;  ///< tensor parallelism of the experts: 1, or 0 for as much as tp
+  bool permute_fusion = true;  ///< routed rows are summed by one kernel, not by scatter_add
+  int expert_tp = 0;           ///< tensor parallelism of the experts: 1, or 0 for as much as tp
   MeshOrder order = kMegatronOrder;
   std::vector<int> stage_layers = {};  ///< transformer layers per stage and chunk; empty: even
   StageOverlap stage_overlap = StageOverlap::automatic;

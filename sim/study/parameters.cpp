@@ -57,6 +57,7 @@ void faster_attention(Inputs& inputs, double factor) { scale_curves(inputs, "att
 
 void faster_memory(Inputs& inputs, double factor) {
   scale_numbers(inputs, "hbm.bandwidth_Bps", "", factor);
+  scale_numbers(inputs, "hbm.scatter_add_per_s", "", factor);
 }
 
 void faster_launches(Inputs& inputs, double factor) {

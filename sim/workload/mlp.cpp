@@ -165,6 +165,14 @@ void add_routed_pass(Operations& list, const std::string& name, const Shape& s, 
   list.push_back({name, Pass{.traffic = Bytes(elements * s.element), .launches = launches}});
 }
 
+/// Rows of a token summed: one read and one write, or [M409] zeros written, and each row read and
+/// added.
+void add_joining(Operations& list, const std::string& name, const Shape& s) {
+  add_routed_pass(list, name, s, (s.permute_fusion ? 1 : 3) * s.hidden, s.hidden,
+                  s.permute_fusion ? 1 : 2);
+  if (!s.permute_fusion) std::get<Pass>(list.back().shape).added = times(s.sent_rows, s.hidden);
+}
+
 /// [M214] Router in fp32: logits, softmax and choice, each read and written once.
 constexpr int64_t kRouterPasses = 6;
 
@@ -206,8 +214,11 @@ void add_order(Operations& list, const std::string& name, const Shape& s, Way wa
   if (order.launches == 0) return;
   const double elements =
       order.per_row * times(rows(s), s.hidden) + order.per_token * times(s.norm_tokens, s.hidden);
-  list.push_back(
-      {name, Pass{.traffic = activation_bytes(s, elements), .launches = order.launches}});
+  const bool added =
+      !s.permute_fusion && way == Way::join && s.dispatcher == spec::Dispatcher::all_gather;
+  list.push_back({name, Pass{.traffic = activation_bytes(s, elements),
+                             .launches = order.launches,
+                             .added = added ? times(rows(s), s.hidden) : 0}});
 }
 
 /// Whether the sender copies a token for each expert before the exchange.
@@ -227,7 +238,7 @@ void add_experts_forward(Operations& list, const spec::Model& model, const Shape
   add_grouped_forward(list, s, fc2_of(mlp, s));
   add_order(list, "rows from experts", s, Way::join);
   add_from_experts(list, s, "combine");
-  if (copies_first(s)) add_routed_pass(list, "unpermute", s, s.hidden, s.hidden, 1);
+  if (copies_first(s)) add_joining(list, "unpermute", s);
 }
 
 void add_experts_backward(Operations& list, const spec::Model& model, const Shape& s) {
@@ -240,7 +251,7 @@ void add_experts_backward(Operations& list, const spec::Model& model, const Shap
   add_grouped_backward(list, s, fc1_of(mlp, s));
   add_order(list, "rows from experts backward", s, Way::join);
   add_from_experts(list, s, "dispatch backward");
-  if (copies_first(s)) add_routed_pass(list, "permute backward", s, s.hidden, s.hidden, 1);
+  if (copies_first(s)) add_joining(list, "permute backward", s);
   list.push_back({"routing backward", router_pass(model, s)});
   add_linear_backward(list, s, s.norm_tokens, router_of(model, s));
 }

@@ -92,6 +92,7 @@ Shape shape_of(const spec::Model& model, const spec::Training& training,
   s.core = training.attention;
   s.kernels = training.kernels;
   s.dispatcher = parallelism.dispatcher;
+  s.permute_fusion = parallelism.permute_fusion;
   s.autocast = training.autocast;
   s.hidden_dropout = training.hidden_dropout > 0;
   s.attention_dropout = training.attention_dropout > 0;

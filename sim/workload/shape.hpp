@@ -31,6 +31,7 @@ struct Shape {
   spec::AttentionCore core;
   spec::ElementWise kernels;
   spec::Dispatcher dispatcher;
+  bool permute_fusion;
   bool autocast;
   bool hidden_dropout, attention_dropout;
   bool fp32_sums;  ///< products of weight gradients add to an fp32 buffer in their epilogue

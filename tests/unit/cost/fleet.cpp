@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// [M405] [M406] [M408] What GPUs that work together, and their sustained clock, do to kernels.
+// [M405] [M406] [M408] [M409] What GPUs that work together, and their sustained clock, do to
+// kernels.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -78,4 +79,15 @@ TEST_CASE("[M408] a lower clock slows products and attention alike") {
   CHECK(sustained.time(kGemm) / boosted.time(kGemm) == Approx(2).epsilon(1e-12));
   CHECK(sustained.time(kAttention) / boosted.time(kAttention) == Approx(2).epsilon(1e-12));
   CHECK(sustained.time(kPass) == boosted.time(kPass));
+}
+
+TEST_CASE("[M409] a pass of atomic additions takes the longer of its bytes and its additions") {
+  cost::Profile profile = round_profile();
+  const cost::Pass pass{.traffic = Bytes(1e9), .added = 2e8};
+  const auto time = [&] { return costs_with(profile).time(pass).si(); };
+  const double plain = time();
+  profile.numbers["hbm.scatter_add_per_s"] = {.value = 1e9};
+  CHECK(time() == Approx(2e8 / 1e9 + profile.number("hbm.launch_s")).epsilon(1e-12));
+  profile.numbers["hbm.scatter_add_per_s"] = {.value = 1e13};
+  CHECK(time() == plain);
 }

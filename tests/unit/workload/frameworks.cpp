@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What frameworks run: [M451] alignment, [M452] autocast, [M453] eager kernels, [M454] PyTorch's
-// loss, [M457] dispatchers of experts, [M458] when the softmax of written scores fuses, [M416]
-// dropout, [M417] the small kernels of eager frameworks.
+// loss, [M457] dispatchers of experts, [M409] their atomic additions, [M458] when the softmax of
+// written scores fuses, [M416] dropout, [M417] the small kernels of eager frameworks.
 #include <catch2/catch.hpp>
 #include <string_view>
 
@@ -152,6 +152,27 @@ TEST_CASE("[M457] rows are put in the experts' order behind the exchange and bac
   spec::Scenario alone = with_experts(spec::Dispatcher::per_rank);
   alone.parallelism.ep = 1;
   CHECK(pass_bytes(work_of(alone).layers[1].forward, "rows to experts") == 0);
+}
+
+TEST_CASE("[M409] without fusion the rows of a token are added by atomics, once each way") {
+  const auto added = [](const spec::Scenario& s) {
+    const auto layer = work_of(s).layers[1];
+    double forward = 0, backward = 0;
+    for (const auto& [list, sum] :
+         {std::pair(&layer.forward, &forward), std::pair(&layer.backward, &backward)})
+      for (const Operation& operation : *list)
+        if (const auto* pass = std::get_if<cost::Pass>(&operation.shape)) *sum += pass->added;
+    const double row = tokens_of(s) * s.model.hidden;
+    return std::pair(forward / row, backward / row);
+  };
+  for (const auto dispatcher :
+       {spec::Dispatcher::all_to_all, spec::Dispatcher::all_gather, spec::Dispatcher::per_rank}) {
+    spec::Scenario s = with_experts(dispatcher);
+    CHECK(added(s) == std::pair(0.0, 0.0));
+    s.parallelism.permute_fusion = false;
+    const bool fused = dispatcher == spec::Dispatcher::per_rank;  // in the library's own kernels
+    CHECK(added(s) == (fused ? std::pair(0.0, 0.0) : std::pair(8.0, 8.0)));
+  }
 }
 
 TEST_CASE("[M458] the softmax fuses for multiples of four matrices of at most 2,048 keys") {
