@@ -86,8 +86,8 @@ TEST_CASE("[M409] a pass of atomic additions takes the longer of its bytes and i
   const cost::Pass pass{.traffic = Bytes(1e9), .added = 2e8};
   const auto time = [&] { return costs_with(profile).time(pass).si(); };
   const double plain = time();
-  profile.numbers["hbm.scatter_add_per_s"] = {.value = 1e9};
+  profile.numbers["hbm.scatter_add_per_s"] = exactly(1e9, cost::Factor::hbm);
   CHECK(time() == Approx(2e8 / 1e9 + profile.number("hbm.launch_s")).epsilon(1e-12));
-  profile.numbers["hbm.scatter_add_per_s"] = {.value = 1e13};
+  profile.numbers["hbm.scatter_add_per_s"] = exactly(1e13, cost::Factor::hbm);
   CHECK(time() == plain);
 }
