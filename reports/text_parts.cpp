@@ -62,9 +62,11 @@ std::string infeasible_text(const study::Point& point) {
   const auto& infeasible = std::get<result::Infeasible>(point.outcome);
   std::string out = fmt::format("{}: infeasible\n  {}\n",
                                 title(point.scenario, point.series, point.gpus), infeasible.reason);
+  const result::Memory& memory = infeasible.memory;
+  const bool of_host = memory.capacity > Bytes(0) && infeasible.have != memory.capacity;
   if (infeasible.need > Bytes(0))
-    out += fmt::format("  needs {} per GPU, has {}\n", gib_text(infeasible.need),
-                       gib_text(infeasible.have));
+    out += fmt::format("  needs {} per {}, has {}\n", gib_text(infeasible.need),
+                       of_host ? "node" : "GPU", gib_text(infeasible.have));
   if (!infeasible.hint.empty()) out += fmt::format("  {}\n", infeasible.hint);
   if (infeasible.memory.total > Bytes(0)) out += memory_text(infeasible.memory);
   return out;

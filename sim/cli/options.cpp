@@ -8,6 +8,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/file.hpp"
 #include "sim/scenario/load.hpp"
+#include "sim/scenario/one_series.hpp"
 
 namespace scapesim::cli {
 
@@ -62,7 +63,8 @@ void take_scenario(const scenario::StudyFile& study, ScenarioOptions& options) {
 std::vector<study::Series> load_series(const ScenarioOptions& options, scenario::GpuCount gpus) {
   if (options.interval != "on" && options.interval != "off")
     refuse("--interval", fmt::format("\"{}\" is neither on nor off", options.interval), "");
-  std::vector<spec::Scenario> scenarios = scenario::load_scenarios(options.file, options.set, gpus);
+  std::vector<spec::Scenario> scenarios =
+      scenario::load_series(options.file, options.set, gpus, options.series);
   if (!options.series.empty()) {
     std::vector<std::string> names;
     for (const spec::Scenario& s : scenarios) names.push_back(s.series);

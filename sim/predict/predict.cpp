@@ -42,6 +42,28 @@ result::Fleet fleet_of(const spec::Scenario& scenario, const cost::Profile& prof
   return {.slowest = fleet.slowest, .overlap_slowdown = fleet.overlap_slowdown, .beside = {}};
 }
 
+/// How the optimizer state could get smaller: shared where the method can share it.
+std::string way_out_of_state(const spec::Scenario& scenario) {
+  if (scenario.strategy.sharding != spec::Sharding::none)
+    return ": use more GPUs to share the optimizer state, or split the model further";
+  spec::Scenario shared = scenario;
+  shared.strategy.sharding = spec::Sharding::zero1;
+  if (spec::violations(shared).size() > spec::violations(scenario).size())
+    return ": split the model over parallelism.tp";
+  return ": set strategy.sharding = \"zero1\" to share the optimizer state";
+}
+
+/// How activations could get smaller, in the words of keys that are not set so already.
+std::string way_out_of_activations(const spec::Scenario& scenario) {
+  const bool recomputes =
+      scenario.training.recompute == spec::Recompute::full && !scenario.training.recompute_layers;
+  if (scenario.training.micro_batch > 1)
+    return recomputes ? ": lower training.micro_batch"
+                      : ": lower training.micro_batch, or set training.recompute = \"full\"";
+  return recomputes ? ": shorten training.sequence, or split the model further"
+                    : ": set training.recompute = \"full\", or shorten training.sequence";
+}
+
 /// What would make the plan fit, judged by its largest terms.
 std::string way_out(const spec::Scenario& scenario, const result::Memory& memory) {
   const Bytes replicated = memory.parameters + memory.gradients;
@@ -53,19 +75,14 @@ std::string way_out(const spec::Scenario& scenario, const result::Memory& memory
   const Bytes state = replicated + memory.optimizer + memory.strategy;
   if (state > memory.capacity)
     return "parameters, gradients and optimizer state need " + text_of(state) +
-           (scenario.strategy.sharding == spec::Sharding::none
-                ? ": set strategy.sharding = \"zero1\" to share the optimizer state"
-                : ": use more GPUs to share the optimizer state, or split the model further");
+           way_out_of_state(scenario);
   if (memory.temporary > memory.activations && memory.temporary > state)
     return "temporaries need " + text_of(memory.temporary) +
            (scenario.strategy.owners == spec::Owners::tensor
                 ? ": set strategy.owners = \"even\", since whole-tensor owners pad the gathered "
                   "masks"
                 : ": lower training.micro_batch, or use a smaller vocabulary");
-  const std::string activations = "activations need " + text_of(memory.activations);
-  if (scenario.training.micro_batch > 1)
-    return activations + ": lower training.micro_batch, or set training.recompute = \"full\"";
-  return activations + ": set training.recompute = \"full\", or shorten training.sequence";
+  return "activations need " + text_of(memory.activations) + way_out_of_activations(scenario);
 }
 
 result::Infeasible infeasible(const spec::Scenario& scenario, const result::Memory& memory,

@@ -125,6 +125,31 @@ void warn_of_no_effect(std::vector<result::Warning>& list, const spec::Scenario&
                      method, name_of(*own))});
 }
 
+/// Keys of training and parallelism that speak of what this step does not have.
+void warn_of_idle_keys(std::vector<result::Warning>& list, const spec::Scenario& scenario) {
+  const spec::Training& training = scenario.training;
+  const spec::Parallelism& p = scenario.parallelism;
+  if (training.attention_dropout > 0 && training.attention != spec::AttentionCore::unfused)
+    list.push_back(
+        {"no-effect",
+         fmt::format("training.attention_dropout costs nothing in attention = \"{}\", which "
+                     "writes no probabilities",
+                     name_of(training.attention))});
+  if (p.split_messages && (p.tp == 1 || p.pp == 1))
+    list.push_back(
+        {"no-effect", p.pp == 1 ? "parallelism.split_messages changes nothing without a pipeline"
+                                : "parallelism.split_messages changes nothing with tp = 1"});
+  const spec::Strategy& strategy = scenario.strategy;
+  if (strategy.reduction != spec::Reduction::reduce_scatter &&
+      strategy.sharding != spec::Sharding::zero1)
+    list.push_back({"no-effect", fmt::format("strategy.reduction changes nothing with sharding {}: "
+                                             "it is for zero1",
+                                             name_of(strategy.sharding))});
+  if (training.activation_offload && training.offload_layers == 0)
+    list.push_back(
+        {"no-effect", "training.activation_offload of offload_layers = 0 moves nothing"});
+}
+
 /// Calls that a forced algorithm or protocol cannot run, which took the fastest instead.
 void warn_of_unforced(std::vector<result::Warning>& list, const spec::Scenario& scenario,
                       const graph::StepGraph& graph) {
@@ -203,6 +228,7 @@ std::vector<result::Warning> warnings_of(const spec::Scenario& scenario,
   std::vector<result::Warning> list;
   warn_of_transport(list, scenario, profile);
   warn_of_no_effect(list, scenario);
+  warn_of_idle_keys(list, scenario);
   warn_of_idle_stragglers(list, scenario);
   warn_of_unforced(list, scenario, graph);
   warn_of_unread(list, scenario.model);

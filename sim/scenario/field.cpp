@@ -28,12 +28,27 @@ bool is_number(std::string_view text) {
   return failure == std::errc() && end == text.data() + text.size();
 }
 
+/// The share that "1.5%" says.
+std::optional<double> share_of(std::string_view text) {
+  if (!text.ends_with('%')) return std::nullopt;
+  text.remove_suffix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  if (!is_number(text)) return std::nullopt;
+  return std::stod(std::string(text)) / 100;
+}
+
+/// What to write instead of a text where another type is needed; empty when nobody can tell.
+std::string way_out(std::string_view text, std::string_view needed) {
+  if (is_number(text) || text == "true" || text == "false")
+    return fmt::format("write {} without quotes", text);
+  const auto share = needed == "a number" ? share_of(text) : std::nullopt;
+  return share ? fmt::format("write {:g}", *share) : "";
+}
+
 Fault wrong_type(const Value& value, std::string_view needed) {
   const auto* text = std::get_if<std::string>(&value);
-  const bool in_quotes =
-      text != nullptr && (is_number(*text) || *text == "true" || *text == "false");
   return {fmt::format("{} is needed, not {}", needed, kind_of(value)),
-          in_quotes ? fmt::format("write {} without quotes", *text) : ""};
+          text == nullptr ? "" : way_out(*text, needed)};
 }
 
 }  // namespace

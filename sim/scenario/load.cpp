@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/scenario/keys.hpp"
+#include "sim/scenario/one_series.hpp"
 #include "sim/scenario/resolve.hpp"
 #include "sim/scenario/template.hpp"
 
@@ -69,6 +70,11 @@ Chosen overridden(const Chosen& below, std::span<const Setting> overrides, bool 
 
 std::vector<spec::Scenario> load_scenarios(const fs::path& file, std::span<const std::string> set,
                                            GpuCount gpus) {
+  return load_series(file, set, gpus, "");
+}
+
+std::vector<spec::Scenario> load_series(const fs::path& file, std::span<const std::string> set,
+                                        GpuCount gpus, std::string_view series) {
   Problems problems;
   Document document = read_document(file, "scenario", problems);
   drop_unknown_sections(document, problems);
@@ -77,6 +83,9 @@ std::vector<spec::Scenario> load_scenarios(const fs::path& file, std::span<const
   const Context context{file.string(), document.sections, presets, problems, gpus};
   const bool several_series = document.variants.size() > 1;
   if (document.variants.empty()) document.variants.emplace_back();
+  const auto is_other = [&](const Variant& variant) { return variant.name != series; };
+  if (!series.empty() && !std::ranges::all_of(document.variants, is_other))
+    std::erase_if(document.variants, is_other);
   std::vector<spec::Scenario> scenarios;
   for (const Variant& variant : document.variants) {
     Chosen chosen(keys().size());

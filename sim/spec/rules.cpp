@@ -122,10 +122,16 @@ bool valid_degrees(const Scenario& scenario) {
          data_parallel_size(scenario) >= 1;
 }
 
+/// Whether GPUs make whole copies of the model; the rest of a division is told once, of the GPUs.
+bool divides_into_copies(const Scenario& scenario) {
+  const Parallelism& p = scenario.parallelism;
+  return scenario.cluster.gpus % (std::int64_t{p.tp} * p.pp * p.cp) == 0;
+}
+
 void check_batch(const Scenario& scenario, Violations& list) {
   constexpr std::int64_t kMostMicroBatches = 16'384;  // far above any job, bounds the step graph
   constexpr std::int64_t kMostPasses = 131'072;
-  if (!valid_degrees(scenario)) return;
+  if (!valid_degrees(scenario) || !divides_into_copies(scenario)) return;
   const std::int64_t dp = data_parallel_size(scenario);
   const std::int64_t micro_batch = scenario.training.micro_batch;
   const std::int64_t global_batch = scenario.training.global_batch;
@@ -283,7 +289,7 @@ void check_sharding(const Scenario& scenario, Violations& list) {
   if (sharding == Sharding::none || sharding == Sharding::zero1) return;
   if (p.pp > 1 && sharding == Sharding::zero2 && p.virtual_stages > 1)
     list.push_back({"strategy.sharding", "zero2 of several chunks per stage is not simulated",
-                    "fsdp, or virtual_stages = 1"});
+                    p.schedule == Schedule::dualpipe ? "zero1" : "fsdp, or virtual_stages = 1"});
   if (p.pp > 1 && sharding != Sharding::zero2 && halves(p.schedule))
     list.push_back({"strategy.sharding",
                     fmt::format("{} needs a layer's parameters twice in its backward pass, {} "

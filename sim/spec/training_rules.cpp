@@ -171,7 +171,8 @@ void check_ramp(const Scenario& scenario, Violations& list) {
   if (training.batch_ramp.start > 0) check_increments(training, list);
   const Parallelism& p = scenario.parallelism;
   const bool sound = p.tp >= 1 && p.pp >= 1 && p.cp >= 1 && training.sequence >= 1;
-  if (list.size() == before && sound) check_stage_batches(scenario, list);
+  if (!sound || scenario.cluster.gpus % (std::int64_t{p.tp} * p.pp * p.cp) != 0) return;
+  if (list.size() == before) check_stage_batches(scenario, list);
 }
 
 void check_stalls(const Stalls& stalls, Violations& list) {

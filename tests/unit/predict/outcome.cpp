@@ -73,6 +73,16 @@ TEST_CASE("the hint names what would make the plan fit") {
   activations.training.micro_batch = 1;
   activations.training.sequence = 1'000'000;
   CHECK_THAT(hint_of(activations), Catch::Contains("training.sequence"));
+  CHECK_THAT(hint_of(activations), Catch::Contains("recompute"));
+  // Nothing that is set already, nothing that a rule refuses.
+  activations.training.recompute = spec::Recompute::full;
+  activations.training.sequence = 4'000'000;
+  activations.model.vocab = 1000;  // small logits
+  CHECK_THAT(hint_of(activations), Catch::Contains("training.sequence"));
+  CHECK_THAT(hint_of(activations), !Catch::Contains("recompute"));
+  spec::Scenario local = on_gh200(scenario_of(llama_13b(), 64));
+  local.strategy.method = spec::Method::local_sgd;
+  CHECK_THAT(hint_of(local), !Catch::Contains("zero1") && Catch::Contains("parallelism.tp"));
 }
 
 TEST_CASE("a prediction carries who made it and from what") {
@@ -190,6 +200,34 @@ TEST_CASE("asking scape to overlap gradients changes nothing and is named") {
   scenario.training.overlap_gradients = true;
   CHECK(step_of(scenario, round_profile()) == step);
   CHECK(warns_of(warnings_of(scenario, round_profile()), "no-effect", "overlap_gradients"));
+}
+
+TEST_CASE("keys that speak of what a step does not have are named") {
+  const auto warned = [](const auto& change, const std::string& key) {
+    spec::Scenario scenario = scenario_of(llama_500m(), 8);
+    scenario.cluster.host_memory = Bytes(1e12);
+    scenario.cluster.host_memory_bandwidth = BytesPerSecond(1e11);
+    scenario.cluster.host_link.bandwidth = BytesPerSecond(1e11);
+    change(scenario);
+    return warns_of(warnings_of(scenario, round_profile()), "no-effect", key);
+  };
+  const auto dropout = [](spec::Scenario& s) { s.training.attention_dropout = 0.1; };
+  const auto written = [](spec::Scenario& s) {
+    s.training.attention_dropout = 0.1;
+    s.training.attention = spec::AttentionCore::unfused;
+  };
+  CHECK(warned(dropout, "attention_dropout"));
+  CHECK_FALSE(warned(written, "attention_dropout"));
+  CHECK(warned([](spec::Scenario& s) { s.parallelism.split_messages = true; }, "split_messages"));
+  const auto offload = [](std::optional<int> layers) {
+    return [layers](spec::Scenario& s) {
+      s.training.activation_offload = true;
+      s.training.offload_layers = layers;
+    };
+  };
+  CHECK(warned(offload(0), "activation_offload"));
+  CHECK_FALSE(warned(offload(1), "activation_offload"));
+  CHECK_FALSE(warned(offload(std::nullopt), "activation_offload"));
 }
 
 TEST_CASE("offloaded state has to fit in host memory, of all GPUs of a node together") {

@@ -45,6 +45,15 @@ TEST_CASE("an infeasible point tells need, have and a way out") {
   CHECK_THAT(text, Contains("shard it"));
 }
 
+TEST_CASE("what does not fit in host memory is told per node") {
+  study::Point point = infeasible_point();
+  auto& infeasible = std::get<result::Infeasible>(point.outcome);
+  infeasible.memory.capacity = infeasible.have;
+  CHECK_THAT(reports::runs_text(std::vector{point}), Contains("per GPU, has 93.13 GiB"));
+  infeasible.memory.capacity = infeasible.have / 2;
+  CHECK_THAT(reports::runs_text(std::vector{point}), Contains("per node, has 93.13 GiB"));
+}
+
 TEST_CASE("several series stand side by side; a warning of one names it") {
   result::Run quiet = example_run();
   quiet.series = "quiet", quiet.warnings.clear();

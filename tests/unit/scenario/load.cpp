@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include "sim/scenario/one_series.hpp"
 #include "support.hpp"
 
 namespace scapesim::scenario {
@@ -124,6 +125,21 @@ TEST_CASE("a --set among several series speaks to those that can use it") {
   const auto overlapped = load_scenarios(kVista, Set{"training.overlap_gradients=true"});
   CHECK(overlapped[0].training.overlap_gradients);
   CHECK(overlapped[3].training.overlap_gradients);
+}
+
+TEST_CASE("one series is loaded whatever an override makes of the others") {
+  const Set sync{"training.gradient_sync=micro_batch"};  // SCAPE and the sharded series refuse it
+  CHECK(problems_of([&] { load_scenarios(kVista, sync); }).size() == 2);
+  const auto alone = load_series(kVista, sync, GpuCount::of_file, "AdamS");
+  REQUIRE(alone.size() == 1);
+  CHECK(alone[0].series == "AdamS");
+  CHECK(alone[0].training.gradient_sync == spec::GradientSync::micro_batch);
+  CHECK(problems_of([&] { load_series(kVista, sync, GpuCount::of_file, "AdamS + DO"); }).size() ==
+        1);
+  // Series of a scenario with several stay what they are among the others.
+  const auto dense = load_series(kVista, Set{"strategy.density=0.05"}, GpuCount::of_file, "AdamS");
+  CHECK(dense.at(0).strategy.density == 1);
+  CHECK(load_series(kVista, {}, GpuCount::of_file, "no such series").size() == 4);
 }
 
 const std::string kInline = R"(
