@@ -13,6 +13,7 @@
 #include "sim/plan/uneven.hpp"
 #include "sim/predict/used_keys.hpp"
 #include "sim/result/metrics.hpp"
+#include "sim/spec/strategy_keys.hpp"
 
 namespace scapesim {
 
@@ -102,6 +103,13 @@ std::optional<spec::Optimizer> own_optimizer(spec::Method method) {
   return std::nullopt;
 }
 
+/// "dense", "dense with fsdp".
+std::string method_text(const spec::Strategy& strategy) {
+  const std::string method(name_of(strategy.method));
+  if (strategy.sharding == spec::Sharding::none) return method;
+  return fmt::format("{} with {}", method, name_of(strategy.sharding));
+}
+
 void warn_of_no_effect(std::vector<result::Warning>& list, const spec::Scenario& scenario) {
   const spec::Strategy& strategy = scenario.strategy;
   const std::string_view method = name_of(strategy.method);
@@ -110,12 +118,12 @@ void warn_of_no_effect(std::vector<result::Warning>& list, const spec::Scenario&
                     fmt::format("training.overlap_gradients changes nothing for {}: what it sends "
                                 "exists only after the last backward pass",
                                 method)});
-  if (strategy.method != spec::Method::scape &&
-      (strategy.offload.residual || strategy.offload.replica))
-    list.push_back(
-        {"no-effect", fmt::format("strategy.offload changes nothing for {}: it has neither a "
-                                  "residual nor a replica that could be offloaded",
-                                  method)});
+  const bool alone = scenario.series.empty();  // else it may be said for the series beside this one
+  for (const spec::StrategyKey& key : spec::strategy_keys())
+    if (alone && key.is_set(strategy) && !key.is_read(scenario))
+      list.push_back(
+          {"no-effect", fmt::format("strategy.{} has no effect with {}: it is read by {}", key.name,
+                                    method_text(strategy), key.read_by)});
   const auto own = own_optimizer(strategy.method);
   if (own && *own != scenario.training.optimizer)
     list.push_back(
@@ -139,12 +147,6 @@ void warn_of_idle_keys(std::vector<result::Warning>& list, const spec::Scenario&
     list.push_back(
         {"no-effect", p.pp == 1 ? "parallelism.split_messages changes nothing without a pipeline"
                                 : "parallelism.split_messages changes nothing with tp = 1"});
-  const spec::Strategy& strategy = scenario.strategy;
-  if (strategy.reduction != spec::Reduction::reduce_scatter &&
-      strategy.sharding != spec::Sharding::zero1)
-    list.push_back({"no-effect", fmt::format("strategy.reduction changes nothing with sharding {}: "
-                                             "it is for zero1",
-                                             name_of(strategy.sharding))});
   if (training.activation_offload && training.offload_layers == 0)
     list.push_back(
         {"no-effect", "training.activation_offload of offload_layers = 0 moves nothing"});

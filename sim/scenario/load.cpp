@@ -9,6 +9,7 @@
 #include "sim/scenario/one_series.hpp"
 #include "sim/scenario/resolve.hpp"
 #include "sim/scenario/template.hpp"
+#include "sim/spec/strategy_keys.hpp"
 
 namespace scapesim::scenario {
 namespace {
@@ -51,19 +52,76 @@ void drop_unknown_sections(Document& document, Problems& problems) {
                 [&](const Setting& setting) { return is_unknown(setting.section); });
 }
 
-// --set over the rest. Among several series, strategy.density speaks to the sparse ones: dense
-// series keep theirs.
-Chosen overridden(const Chosen& below, std::span<const Setting> overrides, bool several_series,
-                  Problems& problems) {
-  Chosen chosen = below;
-  choose(overrides, chosen, problems);
-  if (!several_series) return chosen;
-  const Setting* method = at(chosen, "strategy", "method");
-  const bool dense = method == nullptr || method->value == Value(std::string("dense"));
-  const Setting*& density = at(chosen, "strategy", "density");
-  if (dense && density != nullptr && !density->given.empty())
-    density = below[find_key("strategy", "density").value()];
+/// Whether the method that is chosen does not read this key of [strategy].
+bool unread(const Setting& setting, const spec::Scenario& of_method) {
+  if (setting.section != "strategy") return false;
+  const spec::StrategyKey* key = spec::strategy_key(setting.name);
+  return key != nullptr && !key->is_read(of_method);
+}
+
+/// Method and sharding as chosen, and what else decides which keys these read.
+spec::Scenario of_method(Chosen& chosen) {
+  spec::Scenario scenario;
+  for (const char* name : {"method", "sharding", "mask_partition", "exchange", "offload"})
+    if (const Setting* setting = at(chosen, "strategy", name))
+      keys()[find_key("strategy", name).value()].field.store(scenario, setting->value);
+  if (at(chosen, "strategy", "sharding") == nullptr)
+    scenario.strategy.sharding = spec::rule_of(scenario.strategy.method).shardings.front();
+  return scenario;
+}
+
+/// The layers of one series: the file, its variant, --set, and what a study sets at its point.
+struct Layers {
+  std::span<const Setting> file;
+  std::span<const Setting> variant;
+  std::span<const Setting> set;
+  std::span<const Setting> point = {};
+};
+
+Chosen all_of(const Layers& layers, Problems& problems) {
+  Chosen chosen(keys().size());
+  choose(layers.file, chosen, problems);
+  choose(layers.variant, chosen, problems);
+  choose(layers.set, chosen, problems);
+  choose(layers.point, chosen, problems);
   return chosen;
+}
+
+/// Each --set: whether some series of the file reads its key.
+std::vector<bool> read_by_some(const Document& document, std::span<const Setting> set) {
+  std::vector<bool> read(set.size());
+  Problems told_later;
+  for (const Variant& variant : document.variants) {
+    Chosen chosen = all_of({document.settings, variant.set, set}, told_later);
+    const spec::Scenario scenario = of_method(chosen);
+    for (std::size_t i = 0; i < set.size(); ++i)
+      if (!unread(set[i], scenario)) read[i] = true;
+  }
+  return read;
+}
+
+// What counts for a series. A --set in [strategy] whose key other series read and this one does not
+// speaks to those.
+Chosen heard(const Layers& layers, const std::vector<bool>& some, Problems& problems) {
+  Chosen all = all_of(layers, problems);
+  const spec::Scenario scenario = of_method(all);
+  Chosen chosen(keys().size());
+  const auto hear = [&](std::span<const Setting> layer, const std::vector<bool>& read) {
+    for (std::size_t i = 0; i < layer.size(); ++i)
+      if (const auto row = find_key(layer[i].section, layer[i].name))
+        if (!read[i] || !unread(layer[i], scenario)) chosen[*row] = &layer[i];
+  };
+  hear(layers.file, std::vector<bool>(layers.file.size()));
+  hear(layers.variant, std::vector<bool>(layers.variant.size()));
+  hear(layers.set, some);
+  hear(layers.point, std::vector<bool>(layers.point.size()));
+  return chosen;
+}
+
+Fault read_by_none(const Setting& setting) {
+  return {fmt::format("no series reads it: it is read by {}",
+                      spec::strategy_key(setting.name)->read_by),
+          "leave it out"};
 }
 
 }  // namespace
@@ -81,19 +139,21 @@ std::vector<spec::Scenario> load_series(const fs::path& file, std::span<const st
   const std::vector<Setting> overrides = parse_sets(set, problems);
   PresetFiles presets(file.parent_path());
   const Context context{file.string(), document.sections, presets, problems, gpus};
-  const bool several_series = document.variants.size() > 1;
   if (document.variants.empty()) document.variants.emplace_back();
+  const bool several_series = document.variants.size() > 1;
+  const std::vector<bool> some = read_by_some(document, overrides);
   const auto is_other = [&](const Variant& variant) { return variant.name != series; };
   if (!series.empty() && !std::ranges::all_of(document.variants, is_other))
     std::erase_if(document.variants, is_other);
   std::vector<spec::Scenario> scenarios;
   for (const Variant& variant : document.variants) {
-    Chosen chosen(keys().size());
-    choose(document.settings, chosen, problems);
-    choose(variant.set, chosen, problems);
-    scenarios.push_back(resolve(overridden(chosen, overrides, several_series, problems), context));
+    scenarios.push_back(
+        resolve(heard({document.settings, variant.set, overrides}, some, problems), context));
     scenarios.back().series = variant.name;
   }
+  for (std::size_t i = 0; several_series && i < overrides.size(); ++i)
+    if (!some[i])
+      add_fault(overrides[i], overrides[i].key_place, read_by_none(overrides[i]), problems);
   raise_distinct(problems);
   return scenarios;
 }
@@ -107,19 +167,16 @@ ScenarioTemplate::ScenarioTemplate(const fs::path& file, std::span<const std::st
   problems.raise();
   if (document_.variants.empty()) document_.variants.emplace_back();
   for (const Variant& variant : document_.variants) series_.push_back(variant.name);
+  some_ = read_by_some(document_, overrides_);
 }
 
 Draft ScenarioTemplate::draft(std::size_t series, std::span<const Setting> over) {
   Problems problems = in_file_;
   Problems rules;
   const Context context{file_, document_.sections, presets_, problems, GpuCount::of_file, &rules};
-  Chosen chosen(keys().size());
-  choose(document_.settings, chosen, problems);
-  choose(document_.variants[series].set, chosen, problems);
-  chosen = overridden(chosen, overrides_, series_.size() > 1, problems);
-  choose(over, chosen, problems);
+  const Layers layers{document_.settings, document_.variants[series].set, overrides_, over};
   Draft draft;
-  draft.scenario = resolve(chosen, context);
+  draft.scenario = resolve(heard(layers, some_, problems), context);
   draft.scenario.series = series_[series];
   draft.bad_values = problems.list();
   draft.broken_rules = rules.list();

@@ -36,9 +36,9 @@ enum class GpuCount { of_file, told_later };
 /// A preset lies below the keys of the layer that names it (file, variant, --set) and of those
 /// after, and above the layers before: --set model.preset=... replaces what the file or a variant
 /// says of the model, and training.sequence, but not what no model preset speaks of.
-/// Among several series a --set of strategy.density leaves the dense ones alone. Throws InputError
-/// with every problem, each with file:line:column and key; those of --set at its ordinal and
-/// column.
+/// Among several series a --set in [strategy] reaches those whose method reads its key; one that
+/// reaches none is a problem. Throws InputError with every problem,
+/// each with file:line:column and key; those of --set at its ordinal and column.
 /// With GpuCount::told_later the rules that depend on cluster.gpus are left to with_gpus.
 std::vector<spec::Scenario> load_scenarios(const std::filesystem::path& file,
                                            std::span<const std::string> set = {},

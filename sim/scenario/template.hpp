@@ -40,6 +40,7 @@ class ScenarioTemplate {
   Problems in_file_;  ///< faults of tables, told with every draft
   Document document_;
   std::vector<Setting> overrides_;
+  std::vector<bool> some_;  ///< of each --set: some series reads its key
   std::vector<std::string> series_;
   PresetFiles presets_;
 };

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/scenario/one_series.hpp"
+#include "sim/scenario/template.hpp"
 #include "support.hpp"
 
 namespace scapesim::scenario {
@@ -125,6 +126,26 @@ TEST_CASE("a --set among several series speaks to those that can use it") {
   const auto overlapped = load_scenarios(kVista, Set{"training.overlap_gradients=true"});
   CHECK(overlapped[0].training.overlap_gradients);
   CHECK(overlapped[3].training.overlap_gradients);
+  const auto ranks =
+      load_scenarios("scenarios/methods-comparison.toml", Set{"strategy.low_rank=8"});
+  for (const spec::Scenario& s : ranks)
+    CHECK(s.strategy.low_rank == (s.strategy.method == spec::Method::powersgd ? 8 : 4));
+}
+
+TEST_CASE("a --set among several series speaks to a method that a point of a study chooses") {
+  ScenarioTemplate study("scenarios/methods-comparison.toml", Set{"strategy.low_rank=8"});
+  Problems problems;
+  const auto method = parse_set("strategy.method=powersgd", 1, problems);
+  CHECK(study.draft(0, {}).scenario.strategy.low_rank == 4);
+  CHECK(study.draft(0, {&*method, 1}).scenario.strategy.low_rank == 8);
+}
+
+TEST_CASE("a --set that no series reads is refused") {
+  const auto nowhere = problems_of([] { load_scenarios(kVista, Set{"strategy.low_rank=8"}); });
+  REQUIRE(nowhere.size() == 1);
+  CHECK(nowhere[0].key == "strategy.low_rank");
+  CHECK(nowhere[0].place.file == "--set");
+  CHECK(nowhere[0].what == "no series reads it: it is read by powersgd [strategy.low_rank=8]");
 }
 
 TEST_CASE("one series is loaded whatever an override makes of the others") {
