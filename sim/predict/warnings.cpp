@@ -204,6 +204,51 @@ void warn_of_data_sheet(std::vector<result::Warning>& list, const spec::Scenario
                      profile.id, text_of(achieved), text_of(scenario.cluster.gpu.hbm_bandwidth))});
 }
 
+/// "A100" of "A100 SXM 80GB, eight per node" and of "A100-SXM-80GB": letters, then three digits.
+std::set<std::string> parts_in(std::string_view text) {
+  std::set<std::string> parts;
+  std::string word;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ' ';
+    const bool letter = c >= 'A' && c <= 'Z', digit = c >= '0' && c <= '9';
+    if (letter || digit) {
+      word += c;
+      continue;
+    }
+    constexpr std::size_t kDigits = 3;
+    const std::size_t first = word.find_first_of("0123456789");
+    const bool is_part = first != std::string::npos && first > 0 &&
+                         word.size() == first + kDigits &&
+                         word.find_first_not_of("0123456789", first) == std::string::npos;
+    if (is_part) parts.insert(word);
+    word.clear();
+  }
+  return parts;
+}
+
+/// Kernels calibrated on another GPU than the cluster's, by the names of both.
+void warn_of_other_part(std::vector<result::Warning>& list, const cost::Profile& profile,
+                        const std::string& gpu, std::string_view where) {
+  const std::set<std::string> described = parts_in(profile.machine), there = parts_in(gpu);
+  if (described.empty() || there.empty()) return;
+  for (const std::string& part : there)
+    if (described.contains(part)) return;
+  list.push_back(
+      {"other-gpu",
+       fmt::format("profile {} describes {}, {} has {}: its kernels are those of another "
+                   "GPU (scapesim list calibrations)",
+                   profile.id, profile.machine, where, gpu)});
+}
+
+void warn_of_other_parts(std::vector<result::Warning>& list, const spec::Scenario& scenario,
+                         const cost::Profile& profile) {
+  const spec::Cluster& cluster = scenario.cluster;
+  warn_of_other_part(list, profile, cluster.gpu.name, "the cluster");
+  for (std::size_t i = 0; i < profile.others.size() && i < cluster.other_gpus.size(); ++i)
+    warn_of_other_part(list, profile.others[i], cluster.other_gpus[i].gpu.name,
+                       cluster.other_gpus[i].cluster);
+}
+
 void warn_of_assumptions(std::vector<result::Warning>& list, const cost::Profile& profile,
                          const graph::StepGraph& graph) {
   constexpr std::size_t kShown = 4;
@@ -229,6 +274,7 @@ std::vector<result::Warning> warnings_of(const spec::Scenario& scenario,
                                          const engine::Timeline& timeline) {
   std::vector<result::Warning> list;
   warn_of_transport(list, scenario, profile);
+  warn_of_other_parts(list, scenario, profile);
   warn_of_no_effect(list, scenario);
   warn_of_idle_keys(list, scenario);
   warn_of_idle_stragglers(list, scenario);

@@ -147,3 +147,22 @@ TEST_CASE("every key of the table is read by some method, which it changes") {
     CHECK(changes_something);
   }
 }
+
+TEST_CASE("a profile of another GPU is named, one of the same part is not") {
+  const auto warns = [](const std::string& machine, const std::string& gpu) {
+    spec::Scenario scenario = scenario_of(llama_500m(), 8);
+    scenario.cluster.gpu.name = gpu;
+    cost::Profile profile = round_profile();
+    profile.machine = machine;
+    const Prediction prediction = prediction_of(scenario, profile);
+    return std::ranges::any_of(run_of(prediction).warnings,
+                               [](const result::Warning& w) { return w.code == "other-gpu"; });
+  };
+  CHECK(warns("A100 SXM 80GB, eight per node", "H100-SXM-80GB"));
+  CHECK(warns("GB200 NVL72", "B200-SXM-180GB"));
+  CHECK(warns("H100 SXM 80GB", "GH200-96GB"));
+  CHECK_FALSE(warns("B200 SXM, eight per node, 400G per GPU", "B200-SXM-180GB"));
+  CHECK_FALSE(warns("CSCS Alps, GH200 96GB, Slingshot 200 per GPU", "GH200-96GB"));
+  CHECK_FALSE(warns("our machine", "H100-SXM-80GB"));
+  CHECK_FALSE(warns("H100 SXM 80GB", "my GPU"));
+}
