@@ -18,6 +18,7 @@
 #include "sim/predict/used_keys.hpp"
 #include "sim/predict/warnings.hpp"
 #include "sim/result/metrics.hpp"
+#include "sim/strategy/optimizer.hpp"
 #include "sim/workload/documents.hpp"
 #include "topologies/placement.hpp"
 
@@ -53,6 +54,19 @@ std::string way_out_of_state(const spec::Scenario& scenario) {
   return ": set strategy.sharding = \"zero1\" to share the optimizer state";
 }
 
+/// Whether most of the temporaries is what every other rank sends of its elements, with indices.
+bool gathers_most(const spec::Scenario& scenario, const result::Memory& memory) {
+  const spec::Strategy& chosen = scenario.strategy;
+  const bool gathers =
+      chosen.method == spec::Method::dgc ||
+      (chosen.method == spec::Method::topk && chosen.exchange == spec::Exchange::indices);
+  constexpr double kEntry = 8;  // bytes of a value and its index
+  const double parameters =
+      memory.parameters.si() / strategy::parameter_bytes(scenario.training.precision);
+  const double received = kEntry * parameters * chosen.density * spec::data_parallel_size(scenario);
+  return gathers && 2 * received > memory.temporary.si();
+}
+
 /// How activations could get smaller, in the words of keys that are not set so already.
 std::string way_out_of_activations(const spec::Scenario& scenario) {
   const bool recomputes =
@@ -76,6 +90,10 @@ std::string way_out(const spec::Scenario& scenario, const result::Memory& memory
   if (state > memory.capacity)
     return "parameters, gradients and optimizer state need " + text_of(state) +
            way_out_of_state(scenario);
+  if (memory.temporary > memory.activations && gathers_most(scenario, memory))
+    return "temporaries need " + text_of(memory.temporary) + ": every rank receives what all " +
+           std::to_string(spec::data_parallel_size(scenario)) +
+           " send of their elements: lower strategy.density, or use fewer data-parallel ranks";
   if (memory.temporary > memory.activations && memory.temporary > state)
     return "temporaries need " + text_of(memory.temporary) +
            (scenario.strategy.owners == spec::Owners::tensor

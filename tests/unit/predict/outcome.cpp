@@ -85,6 +85,17 @@ TEST_CASE("the hint names what would make the plan fit") {
   CHECK_THAT(hint_of(local), !Catch::Contains("zero1") && Catch::Contains("parallelism.tp"));
 }
 
+TEST_CASE("[M304] the hint of top-k names what it gathers, and no sharding that it cannot have") {
+  const auto hint_of = [](double density, const spec::Model& model) {
+    spec::Scenario scenario = on_gh200(scenario_of(model, 64));
+    scenario.strategy.method = spec::Method::topk;
+    scenario.strategy.density = density;
+    return infeasible_of(prediction_of(scenario, round_profile())).hint;
+  };
+  CHECK_THAT(hint_of(0.1, llama_1_8b()), Catch::Contains("lower strategy.density"));
+  CHECK_THAT(hint_of(0.001, llama_7b()), !Catch::Contains("zero1"));
+}
+
 TEST_CASE("a prediction carries who made it and from what") {
   spec::Scenario scenario = scenario_of(llama_500m(), 8);
   scenario.name = "a name";
