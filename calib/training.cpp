@@ -107,6 +107,26 @@ Fit fit_ring_without_negatives(const std::vector<RingRow>& rows) {
   return bandwidth_only;
 }
 
+/// Refuses fitted numbers that no machine has: then the logs are not runs of the scenario.
+void need_plausible(const Fit& fit, std::initializer_list<std::string_view> keys,
+                    const cost::Origin& source) {
+  Problems problems;
+  Eigen::Index i = 0;
+  for (const std::string_view name : keys) {
+    const auto rows = cost::number_keys();
+    const auto key = std::ranges::find(rows, name, &cost::ProfileKey::name);
+    const double value = fit.value[i], error = fit.standard_error[i];
+    ++i;
+    if (std::isfinite(error) && value >= key->lowest && value <= key->highest) continue;
+    problems.add(
+        {}, "INPUT",
+        fmt::format("the logs give {} = {:.3g}, plausible is {:g} to {:g}", name, value,
+                    key->lowest, key->highest),
+        "are model, batch, sequence and GPUs of the scenario those of the logs? " + source.source);
+  }
+  problems.raise();
+}
+
 }  // namespace
 
 Seconds computation(const TrainingRun& run, const Profile& profile) {
@@ -176,6 +196,7 @@ void fit_computation(Profile& profile, const std::vector<TrainingRun>& runs,
     return predicted;
   };
   const Fit fit = fit_positive(model, measured, VectorXd{{0.9, 0.02}});
+  need_plausible(fit, {"gemm.scale", "host.step_s"}, source);
   const int freedom = fit.rows - 2;
   const cost::Origin origin =
       with_residuals("fit of one GEMM scale and one host term per step to", source, fit);

@@ -11,6 +11,7 @@
 
 #include "calib/fit.hpp"
 #include "calib/rows.hpp"
+#include "sim/base/error.hpp"
 #include "sim/base/file.hpp"
 
 using namespace scapesim;
@@ -155,6 +156,24 @@ TEST_CASE("[M82] [M85] transport, GEMM scale and host term are recovered from ti
   CHECK(fitted.number("host.step_s") == Approx(0.05).epsilon(1e-3));
   // The smallest bulk collective: parameters of the smaller model in bf16.
   CHECK(fitted.number("network.smallest_fitted_B") == 2 * 513'590'784.0);
+}
+
+TEST_CASE("[M85] logs of another job are refused instead of fitted") {
+  const std::vector<calib::TrainingRun> sound = made_up_runs(known_profile());
+  for (const double times : {1e-4, 300.0, 1e9}) {
+    std::vector<calib::TrainingRun> runs = sound;
+    for (calib::TrainingRun& run : runs) run.computation *= times;
+    cost::Profile fitted = known_profile();
+    std::string report, told;
+    try {
+      calib::fit_computation(fitted, runs, {cost::Provenance::imported, "run4.log"}, report);
+    } catch (const InputError& error) {
+      told = error.what();
+    }
+    INFO(times);
+    CHECK(told.find("gemm.scale") != std::string::npos);
+    CHECK(told.find("run4.log") != std::string::npos);
+  }
 }
 
 TEST_CASE("[M82] a latency that the rows would make negative is held at zero") {
