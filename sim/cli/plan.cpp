@@ -2,11 +2,11 @@
 // scapesim plan: so many tokens by a deadline: how many GPUs, where, at what cost.
 #include "reports/plan.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <memory>
 
+#include "sim/base/count_text.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/unit_text.hpp"
 #include "sim/cli/command.hpp"
@@ -63,24 +63,11 @@ Options with_study(Options options) {
   return options;
 }
 
-/// "1T", "300B", "4M", "1.5e12": a number with a decimal prefix.
 double count_of(std::string_view text, const std::string& option) {
-  const std::string_view whole = text;
-  double scale = 1;
-  constexpr std::pair<char, double> kPrefixes[] = {{'K', 1e3}, {'M', 1e6}, {'B', 1e9}, {'T', 1e12}};
-  for (const auto& [letter, times] : kPrefixes)
-    if (text.ends_with(letter)) {
-      scale = times;
-      text.remove_suffix(1);
-      break;
-    }
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  double value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool sound = failure == std::errc{} && end == text.data() + text.size();
-  if (!sound || !(value > 0) || !(value * scale <= 1e18))
-    refuse(option, fmt::format("\"{}\" is not a count", whole), "such as 300B, 1.5T or 2e12");
-  return value * scale;
+  const auto count = parse_count(text);
+  if (!count)
+    refuse(option, fmt::format("\"{}\" is not a count", text), "such as 300B, 1.5T or 2e12");
+  return *count;
 }
 
 std::vector<std::string> words_of(std::string_view text) {

@@ -57,6 +57,12 @@ std::string quoted(std::string_view text) { return fmt::format("\"{}\"", text); 
 
 std::string exact(double value, std::string_view unit) { return fmt::format("{}{}", value, unit); }
 
+std::optional<std::vector<std::string>> words_in(const Value& value) {
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return *list;
+  if (const auto* word = std::get_if<std::string>(&value)) return std::vector{*word};
+  return std::nullopt;
+}
+
 std::string joined(std::span<const std::string_view> words) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
@@ -138,16 +144,11 @@ Field switch_list(const std::array<Switch<Switches>, N>& rows, Get get) {
   std::vector<std::string_view> known;
   for (const auto& row : rows) known.push_back(row.word);
   const auto read = [rows, known](const Value& value) -> detail::Read<Switches> {
-    std::vector<std::string> words;
-    if (const auto* list = std::get_if<std::vector<std::string>>(&value))
-      words = *list;
-    else if (const auto* word = std::get_if<std::string>(&value))
-      words = {*word};
-    else
-      return detail::wrong_type(value, "a list of texts");
+    const auto words = detail::words_in(value);
+    if (!words) return detail::wrong_type(value, "a list of texts");
     Switches switches;
     for (const auto& row : rows) switches.*row.is_on = false;
-    for (const std::string& word : words) {
+    for (const std::string& word : *words) {
       const auto row = std::ranges::find(rows, word, &Switch<Switches>::word);
       if (row == rows.end()) return detail::unknown_word(word, known);
       switches.*row->is_on = true;

@@ -50,6 +50,8 @@ Read<bool> read_flag(const Value& value);
 Read<std::string> read_text(const Value& value);
 /// The text of a quantity for the unit parser; a bare number comes back as its digits.
 Read<std::string> read_quantity_text(const Value& value);
+/// A list of texts, or one alone; none where the value is neither.
+std::optional<std::vector<std::string>> words_in(const Value& value);
 Fault unknown_word(std::string_view word, std::span<const std::string_view> known);
 Fault outside(std::string_view shown, std::string_view range);
 std::string range_text(Range<std::int64_t> range);

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/base/count_text.hpp"
+
 namespace scapesim::scenario {
 namespace {
 
@@ -16,7 +18,6 @@ constexpr const char* kLengths =
 constexpr const char* kRamp = "such as \"32 32 1000000\" or \"1024 until 252M, 2048 until 2.87T\"";
 constexpr std::int64_t kLongest = 100'000'000;
 constexpr std::int64_t kMostSamples = 1'000'000'000'000;
-constexpr double kMostTokens = 1e18;
 constexpr double kWidest = 4;  // of a lognormal: e^(4 4) times the mean is its mean square
 
 std::string_view trimmed(std::string_view text) {
@@ -44,35 +45,15 @@ std::vector<std::string_view> parts_of(std::string_view text, char separator) {
   }
 }
 
-/// 252000000 for "252M".
-std::optional<double> tokens_of(std::string_view text) {
-  double scale = 1;
-  constexpr std::pair<char, double> kPrefixes[] = {{'K', 1e3}, {'M', 1e6}, {'B', 1e9}, {'T', 1e12}};
-  for (const auto& [letter, times] : kPrefixes)
-    if (text.ends_with(letter)) {
-      scale = times;
-      text.remove_suffix(1);
-      break;
-    }
-  const auto number = whole<double>(text);
-  if (!number || !(*number > 0) || !(*number * scale <= kMostTokens)) return std::nullopt;
-  return *number * scale;
-}
-
 Fault not_understood(std::string_view text, const char* example) {
   return {fmt::format("\"{}\" is not understood", text), example};
 }
 
 detail::Read<std::vector<spec::LoraTarget>> read_targets(const Value& value) {
-  std::vector<std::string> words;
-  if (const auto* list = std::get_if<std::vector<std::string>>(&value))
-    words = *list;
-  else if (const auto* word = std::get_if<std::string>(&value))
-    words = {*word};
-  else
-    return Fault{"a list of names is needed", kTargets};
+  const auto words = detail::words_in(value);
+  if (!words) return Fault{"a list of names is needed", kTargets};
   std::vector<spec::LoraTarget> targets;
-  for (const std::string& word : words) {
+  for (const std::string& word : *words) {
     const auto target = find_named<spec::LoraTarget>(word);
     if (!target) return detail::unknown_word(word, all_names<spec::LoraTarget>());
     if (std::ranges::find(targets, *target) == targets.end()) targets.push_back(*target);
@@ -167,7 +148,7 @@ detail::Read<spec::BatchRamp> read_stages(std::string_view text) {
     const bool shaped = words.size() >= 3 && words[1] == "until" &&
                         (words.size() == 3 || (words.size() == 4 && words[3] == "tokens"));
     const auto batch = shaped ? whole<std::int64_t>(words[0]) : std::nullopt;
-    const auto until = shaped ? tokens_of(words[2]) : std::nullopt;
+    const auto until = shaped ? parse_count(trimmed(words[2])) : std::nullopt;
     if (!batch || !until) return not_understood(entry, kRamp);
     if (*batch < 1 || *batch > 1'000'000'000) return detail::outside(entry, "1 to 1000000000");
     if (!ramp.stages.empty() && ramp.stages.back().until >= *until)
